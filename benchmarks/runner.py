@@ -85,6 +85,7 @@ from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.spectral_graphs import spectral_graphs
 from benchmarks.peers.step_time import step_time
+from benchmarks.peers.territories import territories
 from benchmarks.peers.three_criteria import three_criteria
 from benchmarks.peers.torch_constraint_loops import torch_loops
 from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
@@ -124,6 +125,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
+    "territories": territories,
     "many-clusters": compare_many_clusters,
     "vector-index": vector_index,
     "bounded-cells": bounded_cells,

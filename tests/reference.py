@@ -29,6 +29,7 @@ from skfair.classification import (
 from skfair.cluster import (
     AlternatingSwaps,
     FairKMeans,
+    FairKMedoids,
     FairSpectralClustering,
     cluster_front,
 )
@@ -135,6 +136,13 @@ def fit_clusters(estimator, n_samples=SMALL, n_groups=2):
     """Fit to the drawn features."""
     X, _, _, groups = draw(n_samples, n_groups)
     return describe(estimator.fit(X, sensitive_features=groups), X[:500])
+
+
+def fit_households(estimator, n_samples=SMALL):
+    """Fit to the drawn features, of which up to four in a row stay together."""
+    X, _, _, groups = draw(n_samples)
+    ids = np.random.default_rng(1).integers(2, size=n_samples).cumsum()
+    return describe(estimator.fit(X, sensitive_features=groups, together=ids), X[:500])
 
 
 def fit_graph(estimator):
@@ -287,6 +295,23 @@ FITS = (
         "k-means, files": partial(fit_files, FairKMeans(10, random_state=0), is_clustering=True),
         "k-means, Dask": partial(fit_dask, FairKMeans(10, random_state=0), is_clustering=True),
         "k-means, front": partial(trace_front, FairKMeans(4, random_state=0)),
+        "k-means, households": partial(
+            fit_households, FairKMeans(5, max_cluster_size=500, random_state=0)
+        ),
+        "k-medoids": partial(fit_clusters, FairKMedoids(5, random_state=0), n_samples=SMALL // 4),
+        "k-medoids, sizes": partial(
+            fit_clusters,
+            FairKMedoids(5, min_cluster_size=80, max_cluster_size=120, random_state=0),
+            n_samples=SMALL // 4,
+        ),
+        "k-medoids, households": partial(
+            fit_households, FairKMedoids(5, random_state=0), n_samples=SMALL // 4
+        ),
+        "spectral, sizes": partial(
+            fit_clusters,
+            FairSpectralClustering(4, min_cluster_size=100, max_cluster_size=150, random_state=0),
+            n_samples=SMALL // 4,
+        ),
         "spectral, graph": partial(
             fit_graph, FairSpectralClustering(4, affinity="precomputed", random_state=0)
         ),

@@ -35,6 +35,8 @@ class FitArguments:
         Ids of samples that depend on one another, as in `GroupKFold`.
     group_probabilities : DataFrame of shape (n_samples, n_groups), or None
         Probabilities of groups.
+    together : array-like of shape (n_samples,), or None
+        Ids of samples that stay in one cluster.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class FitArguments:
     sample_weight: TableLike | None = None
     groups: TableLike | None = None
     group_probabilities: TableLike | None = None
+    together: TableLike | None = None
 
     def __post_init__(self) -> None:
         check_alignment(**vars(self))

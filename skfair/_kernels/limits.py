@@ -18,6 +18,10 @@ member of a group. Bounds have one line for all clusters then, or else one line 
 
 In a sum over groups every sample counts once for each attribute, so that with several attributes
 the row of a size has the coefficients 1 / n_attributes.
+
+A household is one sample that counts in the groups of all its members: its intersection lists a
+group as often as it has members there. Those of fewer members than others are filled up with a
+group that no limit counts.
 """
 
 from typing import NamedTuple
@@ -41,7 +45,7 @@ class Limits(NamedTuple):
     level: float
     scales: np.ndarray  # (n_scales, n_groups) value of a member of a group; 0: not compared
     factors: np.ndarray  # (n_scales,) factors of the ratios in the scales
-    intersections: np.ndarray  # (n_intersections, n_attributes) intp, the groups of each
+    intersections: np.ndarray  # (n_intersections, n_attributes) intp, groups; of households more
     slack: np.ndarray  # (n_scales,) weight by which rounding may change counts, for a cluster
     rows: np.ndarray  # (n_rows, n_groups) coefficients of group counts; masses have to be weights
     bounds: np.ndarray  # (1, n_rows) or (n_clusters, n_rows) maximum of each row
@@ -105,7 +109,7 @@ def has_rows(limits):
 
 def find_share_rows(limits):
     """Which rows bound the composition: their coefficients differ, as those of sizes do not."""
-    return np.ptp(limits.rows, axis=1) > 0
+    return np.ptp(limits.rows[:, limits.scales.any(axis=0)], axis=1) > 0
 
 
 def row_excess(counts, limits):
@@ -156,9 +160,30 @@ def intersection_coefficients(limits):
 
 
 def find_memberships(limits: Limits) -> np.ndarray:
-    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
-    groups = np.arange(limits.n_groups)
-    return (limits.intersections[:, :, np.newaxis] == groups).any(axis=1)
+    """How often a sample of an intersection counts in a group, (n_intersections, n_groups).
+
+    1 or 0, and of households the number of members in the group.
+    """
+    return count_memberships(limits.intersections, limits.n_groups)
+
+
+def count_memberships(intersections: np.ndarray, n_groups: int) -> np.ndarray:
+    """The same from a table of the groups of each intersection."""
+    return (intersections[:, :, np.newaxis] == np.arange(n_groups)).sum(axis=1)
+
+
+def add_filler_group(limits, intersections):
+    """The limits with one more group, which no limit counts, and with other intersections.
+
+    Rows of ``intersections`` have equal lengths: those of fewer groups are filled up with it.
+    """
+    n_groups = limits.n_groups
+    return limits._replace(
+        scales=np.pad(limits.scales, ((0, 0), (0, 1))),
+        rows=np.pad(limits.rows, ((0, 0), (0, 1))),
+        required=np.append(limits.required, False),
+        intersections=np.where(intersections < 0, n_groups, intersections),
+    )
 
 
 def composition_ratios(counts, limits):
@@ -258,18 +283,11 @@ def composition_ratio(counts, members, limits):
 @helper
 def ratio_after(counts, members, code, change, limits):
     """The ratio after a sample of an intersection has joined (change > 0) or left (change < 0)."""
-    least = np.inf
-    for a in range(limits.intersections.shape[1]):
-        g = limits.intersections[code, a]
-        count = counts[g]
-        number = members[g]
-        # Change the counts, compare, and restore them.
-        counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
-        for s in range(limits.factors.size):  # scales of this attribute
-            if limits.scales[s, g] > 0.0:
-                least = min(least, _ratio_in_scale(counts, members, limits, s))
-        counts[g], members[g] = count, number
-    return least
+    # Change the counts, compare, and restore them.
+    update_counts(counts, members, limits.intersections, code, change)
+    ratio = composition_ratio(counts, members, limits)
+    update_counts(counts, members, limits.intersections, code, -change)
+    return ratio
 
 
 @helper

@@ -50,7 +50,7 @@ class NodeClustering(NamedTuple):
     links: np.ndarray  # (n, n_clusters) total affinity of a node to a cluster
     within: np.ndarray  # (n_clusters,) sum of the affinities within a cluster
     volumes: np.ndarray  # (n_clusters,) sum of the degrees
-    counts: np.ndarray  # (n_clusters, n_groups) int64
+    counts: np.ndarray  # (n_clusters, n_groups) int64, groups of the graph
 
 
 class Bounds(NamedTuple):
@@ -510,10 +510,23 @@ def limited_move_pass(graph, clustering, limits, leaves, joins):
 @helper
 def _mark_allowed_changes(clustering, limits, k, leaves, joins):
     """Mark the groups of which cluster k may lose a member, and those of which it may get one."""
-    counts = clustering.counts[k]
-    for g in range(counts.size):
-        leaves[k, g] = counts[g] > 0 and allows_change(counts, counts, k, g, -1.0, limits)
-        joins[k, g] = allows_change(counts, counts, k, g, 1.0, limits)
+    nodes = clustering.counts[k]
+    counts, members = _count_groups(nodes, limits)
+    for g in range(nodes.size):
+        leaves[k, g] = nodes[g] > 0 and allows_change(counts, members, k, g, -1.0, limits)
+        joins[k, g] = allows_change(counts, members, k, g, 1.0, limits)
+
+
+@helper
+def _count_groups(nodes, limits):
+    """Members of each group, as weights and as numbers, from those of intersections."""
+    counts = np.zeros(limits.scales.shape[1])
+    members = np.zeros(limits.scales.shape[1], np.int64)
+    for c in range(nodes.size):
+        for a in range(limits.intersections.shape[1]):
+            counts[limits.intersections[c, a]] += nodes[c]
+            members[limits.intersections[c, a]] += nodes[c]
+    return counts, members
 
 
 @interpret_at_first(lambda graph, *args: 10 * graph.groups.size**2)
@@ -553,7 +566,8 @@ def limited_exchange_pass(graph, clustering, limits, swaps):
 @helper
 def _mark_allowed_swaps(clustering, limits, k, swaps):
     """Mark the pairs of groups that cluster k may exchange: one member leaves, another joins."""
-    counts = clustering.counts[k]
-    for g in range(counts.size):
-        for h in range(counts.size):
-            swaps[k, g, h] = allows_exchange(counts, counts, k, g, h, 1.0, limits)
+    nodes = clustering.counts[k]
+    counts, members = _count_groups(nodes, limits)
+    for g in range(nodes.size):
+        for h in range(nodes.size):
+            swaps[k, g, h] = allows_exchange(counts, members, k, g, h, 1.0, limits)

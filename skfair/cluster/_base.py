@@ -202,7 +202,7 @@ def check_requirements(
             f"of {n_clusters} clusters, but there are {total:.12g}: {attainable[1]:.12g} is the "
             "minimum bound with which all fit. Raise it, or use more clusters."
         )
-    least, most = estimator.min_group_share, estimator.max_group_share
+    least, most = (getattr(estimator, name, None) for name in GROUP_SHARE_PARAMETERS)
     return ClusterRequirements(
         balance=estimator.min_balance or 0.0,
         share_ratio=estimator.min_share_ratio or 0.0,
@@ -462,7 +462,8 @@ def check_rows(
     with explain_conversion(arguments.X, estimator):
         X = check_array(arguments.X, **accepted, input_name="X", estimator=estimator)
     X = canonical_rows(X) if sparse.issparse(X) else X
-    check_finite_squares(X, "X", estimator)
+    if accepted.get("ensure_all_finite", True):
+        check_finite_squares(X, "X", estimator)
     lacks_groups = arguments.sensitive_features is None
     missing = missing_groups_message(estimator) if lacks_groups else None
     samples, present = check_samples(arguments, missing=missing)

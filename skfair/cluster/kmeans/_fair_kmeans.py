@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import GroupSummary, data_balance, group_names
-from skfair._groups.known import encode_known_groups, encode_known_values
-from skfair._groups.samples import check_alignment, find_first_rows
+from skfair._groups.samples import check_alignment
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
@@ -51,6 +50,7 @@ from skfair.cluster._base import (
     warn_if_one_group,
     warn_of_duplicates,
 )
+from skfair.cluster._input import Households, bind_limits, encode_memberships
 from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
@@ -59,12 +59,9 @@ from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
     assign_within_capacities,
-    compared_groups,
     count_by_intersection,
     find_equal_centers,
-    order_groups,
     recompute_point,
-    sum_by_group,
     weighted_mean,
 )
 from skfair.cluster.kmeans._repair import STOPPED
@@ -94,6 +91,8 @@ class KMeansInput(NamedTuple):
     positive_weight_samples: np.ndarray | None = None
     n_rows: int = 0  # of data in memory
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
+    households: Households | None = None
+    household_scatter: float = 0.0  # cost of the members of households about their means
 
     @property
     def data_balance(self) -> float:
@@ -132,6 +131,11 @@ class KMeansInput(NamedTuple):
             )
         labels = np.asarray(labels)
         rows = self.positive_weight_samples
+        if self.households is not None:
+            raise ValueError(
+                "init must hold centres where together keeps rows in one cluster, not labels; pass "
+                f"an array of shape {(n_clusters, len(self.mean))}."
+            )
         is_label = np.isin(labels, np.arange(n_clusters)).all()
         is_complete = len(labels) == self.n_rows
         if not (is_complete and is_label and len(np.unique(labels[rows])) == n_clusters):
@@ -155,7 +159,8 @@ class KMeansInput(NamedTuple):
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
-            "assignment_lower_bound_": min(float(assignment.value), point.cost),
+            "assignment_lower_bound_": self.household_scatter
+            + min(float(assignment.value), point.cost),
             **self.row_label_attributes(point),
         }
 
@@ -190,6 +195,7 @@ class KMeansInput(NamedTuple):
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
+        cost += self.household_scatter
         by_group = clustering.counts[:, self.requirements.group_positions]
         return {
             "cluster_centers_": (clustering.centers + self.mean).astype(self.dtype),
@@ -214,6 +220,8 @@ class KMeansInput(NamedTuple):
                 else problem.partitions.reduce(count_by_intersection, labels, n_clusters)
             )
             counts = counts @ find_memberships(problem.limits)
+        if self.households is not None:
+            counts = self.households.count_members(labels, problem.limits, len(clustering.sizes))
         return {
             "labels_": self.complete_labels(labels, clustering.centers),
             "group_counts_": counts[:, self.requirements.group_positions],
@@ -287,36 +295,74 @@ def check_input(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     if arguments.is_partitioned:
         return _check_partitioned(estimator, arguments)
     X, samples, present, missing = check_rows(estimator, arguments, **ACCEPTED)
-    # The groups that are compared, in an order that does not depend on their labels.
-    groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
-    has_groups = arguments.sensitive_features is not None
-    is_single = has_groups and warn_if_one_group(estimator, groups, attributes)
-    first_rows = find_first_rows(samples.groups.codes, len(intersections))
-    order, intersections, places = order_groups(first_rows, intersections, attributes)
-    codes = np.argsort(order)[samples.groups.codes]
-    weights = samples.weights
-    # Requirements, and limits in units of group weights.
-    requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
-    by_group = sum_by_group(codes, weights, intersections)
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+    limited = bind_limits(estimator, arguments, samples, present, missing, X.shape[0])
+    households = limited.households
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     n_rows = X.shape[0]
     others = X[np.delete(np.arange(n_rows), present)] if len(present) < n_rows else None
     rows = X if others is None else X[present]
-    problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
+    scatter, sizes = 0.0, None
+    if households is not None:
+        rows, scatter = average_households(rows, samples.weights, households)
+        sizes = None if (households.sizes == 1).all() else households.sizes
+    problem = ClusteringProblem(
+        rows,
+        limited.weights,
+        limited.codes,
+        limited.limits,
+        estimator.n_jobs,
+        unit_costs=sizes,
+        household_sizes=sizes,
+    )
     mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else weighted_mean(problem)
+    others = None if others is None else center_rows(others, mean)
+    of_rows = None if households is None else households.of_rows
     return KMeansInput(
         replace(problem, X=center_rows(rows, mean)),
         mean,
-        groups,
-        requirements,
-        partial(_complete_labels, None if others is None else center_rows(others, mean), present),
+        limited.groups,
+        limited.requirements,
+        partial(_complete_labels, others, present, of_rows),
         X.dtype,
         present,
         n_rows,
-        lacks_groups=is_single or missing is not None,
+        limited.lacks_groups,
+        households,
+        scatter,
     )
+
+
+def check_together(estimator: FairKMeans, together: ArrayLike | None, *columns: Any) -> None:
+    """Raise a ValueError for households of partitioned data, or of the alternating algorithm."""
+    if together is None:
+        return
+    name = estimator.algorithm
+    if is_partitioned(*columns, together):
+        raise ValueError(
+            "together needs data in memory, but they are partitioned; cluster a subsample, or one "
+            "row per household with its size as sample_weight."
+        )
+    if name == "alternating" or isinstance(name, AlternatingSwaps):
+        raise ValueError(
+            f"together needs algorithm='homotopy', but algorithm={name!r}, which moves single "
+            "samples; leave the default."
+        )
+
+
+def average_households(
+    X: np.ndarray, weights: np.ndarray, households: Households
+) -> tuple[np.ndarray, float]:
+    """The mean row of each household, and the cost of its members about it."""
+    if sparse.issparse(X):
+        raise ValueError(
+            "together needs dense X, as households are represented by their means, but X is "
+            "sparse; pass X.toarray()."
+        )
+    n_members = np.bincount(households.of_rows)
+    means = households.sum_members(X.astype(np.float64)) / n_members[:, np.newaxis]
+    shifts = X - means[households.of_rows]
+    scatter = float(weights @ (shifts**2).sum(axis=1))
+    return np.ascontiguousarray(means, dtype=X.dtype), scatter
 
 
 def center_rows(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -327,9 +373,14 @@ def center_rows(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def _complete_labels(
-    others: np.ndarray | None, present: np.ndarray, labels: np.ndarray, centers: np.ndarray
+    others: np.ndarray | None,
+    present: np.ndarray,
+    of_rows: np.ndarray | None,
+    labels: np.ndarray,
+    centers: np.ndarray,
 ) -> np.ndarray:
     """Labels of all rows in memory; rows without weight go to the nearest centre."""
+    labels = labels if of_rows is None else labels[of_rows]
     if others is None:
         return labels
     completed = np.empty(len(present) + others.shape[0], np.int32)
@@ -612,7 +663,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     (True, True)
     """
 
-    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__fit = {"sensitive_features": True, "together": True}
     __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
     n_clusters: PositiveInt = 8
@@ -643,6 +694,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         *,
         sensitive_features: MatrixLike | None = None,
         sample_weight: ArrayLike | None = None,
+        together: ArrayLike | None = None,
     ) -> Self:
         """Cluster the rows of X.
 
@@ -663,6 +715,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             ``attributes``. None makes one group of all samples, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights; samples of weight 0 count as absent.
+        together : array-like of shape (n_samples,), default=None
+            Id of the household of each sample, such as a family, class or village, whose members
+            go to one cluster. Sizes, balances and shares count members. A missing id is a household
+            of its own. Members have equal weights, the data are dense and in memory, and
+            ``algorithm`` is "homotopy". One household of rounding takes the place of one sample.
 
         Returns
         -------
@@ -678,8 +735,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             data are partitioned.
         """
         validate_params(self)
+        check_together(self, together, X, sensitive_features, sample_weight)
         arguments = FitArguments(
-            X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+            X=X,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            together=together,
         )
         fit_input = check_input(self, arguments)
         random_state = check_random_state(self.random_state)
@@ -797,12 +858,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         X = validate_data(self, X, **ACCEPTED, reset=False)
         if sensitive_features is None:
             return X, None
-        # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
-        match = encode_known_values if self.attributes == "each" else encode_known_groups
-        codes = match(sensitive_features, X.shape[0], self.groups_, self.handle_unknown)
-        # Unknown groups have no offset: their samples go to the nearest centre.
-        groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
-        return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
+        return X, encode_memberships(self, sensitive_features, X.shape[0])
 
     def _count_free_places(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Number of new samples of weight 1 that still fit into each cluster."""

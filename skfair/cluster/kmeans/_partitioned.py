@@ -18,6 +18,7 @@ from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
 from skfair._kernels.limits import Limits, max_violation, row_excess
 from skfair._partitions.partitions import SUBSAMPLE_SIZES, Partitions, random_keys, sampling_rates
+from skfair.cluster._input import compared_groups, order_groups, sum_by_group
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     solution_from_multipliers,
@@ -35,18 +36,15 @@ from skfair.cluster.kmeans._problem import (
     assign_sizes,
     assignment_costs,
     bounds_many_sizes,
-    compared_groups,
     compute_cost,
     concatenate_problems,
     fill_empty_clusters,
     find_outlying,
     measure_excess,
-    order_groups,
     recompute_point,
     replace_labels,
     scatter_contributions,
     select_candidates,
-    sum_by_group,
     sum_clusters,
     weight_up,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._groups.groups import GroupSummary, count_table
+from skfair._groups.groups import count_table
 from skfair._kernels.candidates import (
     FIRST_RIDGE,
     SHORT_SHARE,
@@ -46,6 +46,7 @@ from skfair._kernels.sparse_samples import (
 from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
 from skfair._utils.copies import hash_table
 from skfair.cluster._base import SIZE_ROUNDING
+from skfair.cluster._input import sum_by_group
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Self
 
-    from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
     from skfair._utils.tables import Table
 
@@ -438,6 +438,8 @@ class ClusteringProblem(BaseClusteringProblem):
     unit_costs: np.ndarray | None = None  # (n_samples,) of a squared distance; None: all are 1
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
     background: FixedSamples | None = None
+    # (n_samples,) members of a household by unit of weight; None: a sample is one member
+    household_sizes: np.ndarray | None = None
 
     @cached_property
     def best_ratios(self) -> dict:
@@ -455,15 +457,25 @@ class ClusteringProblem(BaseClusteringProblem):
         return len(self.weights) + n_others
 
     @property
+    def member_weights(self) -> np.ndarray:
+        """Weight of all members of each sample."""
+        return self.weights if self.household_sizes is None else self.weights * self.household_sizes
+
+    @property
     def total_weight(self) -> float:
-        return self.weights.sum()
+        return self.member_weights.sum()
 
     @cached_property
     def weight_range(self) -> tuple[float, float]:
         """Smallest and largest weight of a sample."""
         if self.background is not None:
             return self.background.weight_range
-        return self.weights.min(), self.weights.max()
+        return self.member_weights.min(), self.member_weights.max()
+
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether all samples count the same; households of several members never do."""
+        return self.household_sizes is None and super().has_equal_weights
 
     @property
     def group_weights(self) -> np.ndarray:
@@ -484,7 +496,10 @@ class ClusteringProblem(BaseClusteringProblem):
         X = self.X[rows]
         weights = self.weights[rows]
         codes = self.codes[rows]
-        return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
+        sizes = None if self.household_sizes is None else self.household_sizes[rows]
+        return ClusteringProblem(
+            X, weights, codes, self.limits, None, unit_costs, numbers, household_sizes=sizes
+        )
 
     def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Clustering:
         """The clustering of labels, recomputed."""
@@ -517,7 +532,7 @@ class ClusteringProblem(BaseClusteringProblem):
         centers: np.ndarray,
         limits: Limits,
         warm_dual: DualSolution | None = None,
-        slack: float = 0.75,
+        slack: float = 0.25,
         share: float = COUNT_TOLERANCE,
     ) -> DualSolution:
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
@@ -648,7 +663,7 @@ def _solve_sizes(
 def concatenate_problems(problems, n_jobs=None):
     """One problem of the samples of several."""
     columns = {}
-    for name in ("X", "weights", "codes", "unit_costs", "numbers"):
+    for name in ("X", "weights", "codes", "unit_costs", "numbers", "household_sizes"):
         values = list(map(attrgetter(name), problems))
         columns[name] = None if values[0] is None else np.concatenate(values)
     return ClusteringProblem(**columns, limits=problems[0].limits, n_jobs=n_jobs)
@@ -759,46 +774,6 @@ def _find_distinct_samples(problem: ClusteringProblem, most: int) -> np.ndarray:
     return distinct_rows(problem.X, most)
 
 
-def sum_by_group(
-    codes: np.ndarray, weights: np.ndarray | None, intersections: np.ndarray
-) -> np.ndarray:
-    """Weight of every group, (n_groups,), from codes of intersections."""
-    by_code = np.bincount(codes, weights, minlength=len(intersections))
-    n_attributes = intersections.shape[1]
-    return np.bincount(intersections.ravel(), np.repeat(by_code, n_attributes))
-
-
-def compared_groups(groups: Groups, attributes: str) -> tuple:
-    """The groups that are compared, which of them each intersection is in, those by attribute.
-
-    With ``attributes="each"`` they are the values of single attributes, else the intersections.
-    """
-    if attributes != "each":
-        return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
-    intersections, labels = groups.attribute_codes_of_groups()
-    counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
-    columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
-    return GroupSummary(labels, counts, groups.attributes), intersections, columns
-
-
-def order_groups(
-    first_rows: np.ndarray, intersections: np.ndarray, attributes: tuple[slice, ...]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Intersections and groups in the order in which they appear, whatever they are called.
-
-    Returns the order of the intersections, their groups (n_intersections, n_attributes), and the
-    place of every group among those of its attribute.
-    """
-    order = np.argsort(first_rows)
-    n_groups = intersections.max() + 1
-    first_of_groups = np.full(n_groups, np.iinfo(np.intp).max)
-    np.minimum.at(first_of_groups, intersections, first_rows[:, np.newaxis])
-    places = np.arange(n_groups)
-    for groups in attributes:
-        places[groups] = places[groups][np.argsort(np.argsort(first_of_groups[groups]))]
-    return order, places[intersections[order]], places
-
-
 def sum_clusters(problem: ClusteringProblem, labels: np.ndarray, n_clusters: int) -> tuple:
     """The `cluster_sums` of a block."""
     X, weights, codes = problem.X, problem.weights, problem.codes
@@ -813,7 +788,7 @@ def compute_cost(problem: ClusteringProblem, labels: np.ndarray, clustering: Clu
 def _weighted_sums(problem: ClusteringProblem) -> np.ndarray:
     if sparse.issparse(problem.X):
         return problem.X.T @ problem.weights
-    return (problem.X * problem.weights[:, np.newaxis]).sum(axis=0)
+    return (problem.X * problem.member_weights[:, np.newaxis]).sum(axis=0)
 
 
 def _dual_inputs(

@@ -29,6 +29,7 @@ from skfair._kernels.kmeans import (
 )
 from skfair._kernels.limits import (
     allow_slack,
+    find_memberships,
     find_share_rows,
     has_rows,
     intersection_coefficients,
@@ -265,6 +266,7 @@ def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> np.nda
     limits = problem.limits
     weights = problem.weights
     counts = point.counts.copy()
+    memberships = find_memberships(limits)
     distances = squared_distances(problem.X, point.centers)
     changes = weights[:, np.newaxis] * intersection_coefficients(limits)[problem.codes]
     for _ in range(len(labels)):
@@ -287,14 +289,14 @@ def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> np.nda
         ways = np.where(fits.all(axis=2) & is_goal, distances[able], np.inf)
         if not np.isfinite(ways).any():
             break
-        costs = weights[able] * (ways.min(axis=1) - distances[able, labels[able]])
+        costs = problem.masses[able] * (ways.min(axis=1) - distances[able, labels[able]])
         # The cheapest of these moves.
         best = np.argmin(costs)
         p = able[best]
         goal = np.argmin(ways[best])
-        groups = limits.intersections[problem.codes[p]]
-        counts[labels[p], groups] -= weights[p]
-        counts[goal, groups] += weights[p]
+        change = weights[p] * memberships[problem.codes[p]]
+        counts[labels[p]] -= change
+        counts[goal] += change
         labels[p] = goal
     return labels
 

@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import GroupSummary, count_table
-from skfair._groups.known import encode_known_groups, encode_known_values
-from skfair._groups.samples import check_alignment, find_first_rows
-from skfair._kernels.limits import find_memberships, limits_at_counts
+from skfair._groups.samples import check_alignment
+from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair._utils.api import MatrixLike, RandomState
-from skfair._utils.checks import validate_data
+from skfair._utils.checks import argument_error, validate_data, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     Array,
@@ -38,12 +37,11 @@ from skfair.cluster._base import (
     FairClusterer,
     RoundReporter,
     balance_attributes,
-    check_requirements,
     check_rows,
     store_clusters,
-    warn_if_one_group,
 )
-from skfair.cluster.kmeans._problem import compared_groups, order_groups, sum_by_group
+from skfair.cluster._input import Households, bind_limits, encode_memberships
+from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmedoids._sites import (
     SiteProblem,
     SiteSet,
@@ -52,6 +50,7 @@ from skfair.cluster.kmedoids._sites import (
     search_sites,
     solve_sites,
 )
+from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
 
 
 FLOATS = [np.float64, np.float32]
+MAX_SINGLE_START = 1000  # samples, up to which one start of bounded sites is enough
 
 
 class MedoidsInput(NamedTuple):
@@ -71,15 +71,16 @@ class MedoidsInput(NamedTuple):
     groups: GroupSummary
     requirements: ClusterRequirements
     lacks_groups: bool
+    households: Households | None
 
     @property
     def rounding_weight(self) -> float:
-        return float(self.problem.weights.min())
+        return float(self.problem.member_weights.min())
 
     @property
     def largest_share(self) -> float:
         """Share of the heaviest sample in the weight of all; 0 where all weigh the same."""
-        weights = self.problem.weights
+        weights = self.problem.member_weights
         return float(weights.max() / weights.sum()) if np.ptp(weights) > 0 else 0.0
 
     def requirements_at(self, sites: np.ndarray) -> ClusterRequirements:
@@ -100,9 +101,10 @@ class MedoidsInput(NamedTuple):
         n_codes = len(problem.limits.intersections)
         memberships = find_memberships(problem.limits)
         columns = self.requirements.group_positions
+        factors = None if self.households is None else self.households.factors
         by_code, members = (
             count_table(labels, problem.codes, weights, len(sites), n_codes)
-            for weights in (problem.weights, None)
+            for weights in (problem.weights, factors)
         )
         counts = by_code @ memberships
         costs = problem.costs[np.arange(len(labels)), sites[labels]]
@@ -117,7 +119,7 @@ class MedoidsInput(NamedTuple):
             "labels_": self._label_all(labels, sites),
             "medoid_indices_": sites,
             "inertia_": inertia,
-            "objective_": inertia / problem.weights.sum(),
+            "objective_": inertia / problem.total_weight,
             "assignment_lower_bound_": min(inertia, float(solved.value)),
             "offsets_": solved.dual.offsets[:, columns],
             "groups_": self.groups,
@@ -130,7 +132,8 @@ class MedoidsInput(NamedTuple):
     def _label_all(self, labels: np.ndarray, sites: np.ndarray) -> np.ndarray:
         """Labels of all rows: those without weight go to the nearest site."""
         everyone = self.all_costs[:, sites].argmin(axis=1).astype(np.int32)
-        everyone[self.present] = labels
+        of_rows = slice(None) if self.households is None else self.households.of_rows
+        everyone[self.present] = labels[of_rows]
         return everyone
 
 
@@ -168,12 +171,15 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
         float a share of all. An array has a bound for every site, (n_sites,), such as the
         capacities of schools.
+    fixed : array-like of int or None, default=None
+        Positions of sites that stay, at most ``n_clusters``, such as schools that are not closed.
     init : {"build", "k-medoids++"} or array-like, default="build"
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
-    n_init : int, default=1
+    n_init : int or "auto", default="auto"
         Number of starts, of which all but the first of "build" are drawn. From the end of each, two
-        sites at a time are drawn again, until several draws in a row gain nothing.
+        sites at a time are drawn again, until several draws in a row gain nothing. "auto" is 3 for
+        more than 1,000 samples with bounds, and else 1.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
@@ -238,12 +244,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     Where there are at most 100 sets of sites, all are compared.
 
     Sizes and shares are kept wherever integers allow them, a balance up to one sample. Clusters
-    need not be connected: nothing looks at a map. Distances are finite: for a pair that is not
-    allowed pass a number larger than any other.
-
-    Members of a household stay together as one row: the mean of their distances, with their number
-    as ``sample_weight``. Bounds on sizes then count members. Bounds on groups need households whose
-    members are of one group.
+    need not be connected: nothing looks at a map. An infinite precomputed distance is a pair that
+    is not allowed. Where a sample goes to such a site all the same, the fit is "infeasible" and
+    warns.
 
     References
     ----------
@@ -267,7 +270,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     [0]
     """
 
-    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__fit = {"sensitive_features": True, "together": True}
     __metadata_request__predict = {"sensitive_features": True}
 
     n_clusters: PositiveInt = 8
@@ -282,8 +285,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     handle_unknown: Literal["error", "overall"] = "error"
     min_cluster_size: PositiveInt | OpenShare | Array | None = None
     max_cluster_size: PositiveInt | OpenShare | Array | None = None
+    fixed: Array | None = None
     init: Literal["build", "k-medoids++"] | Array = "build"
-    n_init: PositiveInt = 1
+    n_init: PositiveInt | Literal["auto"] = "auto"
     max_iter: PositiveInt = 300
     tol: NonNegative = 1e-6
     random_state: RandomState = None
@@ -298,6 +302,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         *,
         sensitive_features: MatrixLike | None = None,
         sample_weight: ArrayLike | None = None,
+        together: ArrayLike | None = None,
     ) -> Self:
         """Choose sites, and assign the rows of X to them.
 
@@ -315,6 +320,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights; samples of weight 0 count as absent, and are no sites unless
             distances are precomputed.
+        together : array-like of shape (n_samples,), default=None
+            Id of the household of each sample, whose members go to one site, at the sum of their
+            distances; see :meth:`FairKMeans.fit`.
 
         Returns
         -------
@@ -330,24 +338,32 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         """
         validate_params(self)
         arguments = FitArguments(
-            X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+            X=X,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            together=together,
         )
         fit_input = check_input(self, arguments)
         random_state = check_random_state(self.random_state)
         rounds = RoundReporter(self, X, fit_input.lacks_groups)
-        # Callbacks see every round of exchanges.
+        # Callbacks see, and may end, every round of exchanges.
         watch = partial(rounds.report_round, lambda end: fit_input.attributes(end, end.labels))
         starts = list_starts(self, fit_input.problem, random_state)
         end, labels, n_iter, status = search_sites(
             fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
         )
-        fitted = fit_input.attributes(end, labels) | {"n_iter_": n_iter, "status_": status}
+        is_stopped = status == STOPPED
+        fitted = fit_input.attributes(end, labels) | {
+            "n_iter_": n_iter,
+            "status_": "max_iter" if is_stopped else status,
+        }
         sites = fitted["medoid_indices_"]
+        warn_of_infinite(fit_input, fitted)
         fit_input = fit_input._replace(requirements=fit_input.requirements_at(sites))
         is_precomputed = self.metric == "precomputed"
         fitted["cluster_centers_"] = None if is_precomputed else check_array(X, dtype=FLOATS)[sites]
         advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
-        cut_short = not rounds.is_stopped and (
+        cut_short = not is_stopped and (
             f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
         )
         return store_clusters(self, X, fit_input, fitted, rounds, advice, cut_short)
@@ -378,12 +394,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         check_alignment(X=X, sensitive_features=sensitive_features)
         distances = self.transform(X)
         if sensitive_features is not None:
-            match = encode_known_values if self.attributes == "each" else encode_known_groups
-            n_samples = len(distances)
-            codes = match(sensitive_features, n_samples, self.groups_, self.handle_unknown)
-            # Unknown groups have no offset: their samples go to the nearest site.
-            groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
-            members = groups[codes.reshape(n_samples, -1)].sum(axis=1)
+            members = encode_memberships(self, sensitive_features, len(distances))
             distances = distances + members @ self.offsets_.T
         return distances.argmin(axis=1).astype(np.int32)
 
@@ -400,7 +411,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         distances : ndarray of shape (n_samples, n_clusters)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        is_finite = self.metric != "precomputed"  # infinite distances: pairs that are not allowed
+        X = validate_data(self, X, dtype=FLOATS, ensure_all_finite=is_finite, reset=False)
         if self.metric == "precomputed":
             return X[:, self.medoid_indices_]
         return compute_distances(self, X, self.cluster_centers_).astype(X.dtype, copy=False)
@@ -442,9 +454,15 @@ def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInpu
         distances, for fewer rows of positive weight, or fewer sites, than clusters, for sizes that
         no clusters have.
     """
-    X, samples, present, missing = check_rows(estimator, arguments, dtype=FLOATS, order="C")
     is_precomputed = estimator.metric == "precomputed"
+    accepted = {"dtype": FLOATS, "order": "C", "ensure_all_finite": not is_precomputed}
+    X, samples, present, missing = check_rows(estimator, arguments, **accepted)
     costs = X if is_precomputed else compute_distances(estimator, X)
+    if np.isnan(costs).any():
+        raise ValueError(
+            "Distances must not be NaN, but some are missing; pass inf for pairs that are not "
+            "allowed, and impute others."
+        )
     if not (costs >= 0).all():
         raise ValueError(
             f"Distances must be at least 0, but the minimum is {costs.min():.6g}; shift or clip "
@@ -461,24 +479,38 @@ def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInpu
             f"n_clusters={estimator.n_clusters}; ask for fewer clusters."
         )
     if not isinstance(estimator.init, str):
-        check_sites(estimator.init, estimator.n_clusters, n_sites)
-    groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
-    has_groups = arguments.sensitive_features is not None
-    is_single = has_groups and warn_if_one_group(estimator, groups, attributes)
-    first_rows = find_first_rows(samples.groups.codes, len(intersections))
-    order, intersections, places = order_groups(first_rows, intersections, attributes)
-    codes = np.argsort(order)[samples.groups.codes]
-    weights = samples.weights
-    requirements = check_requirements(
-        estimator, weights.sum(), bool((weights == 1).all()), n_sites=n_sites
-    )
-    by_group = sum_by_group(codes, weights, intersections)
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
-    limits = requirements.limits(by_group, intersections)
+        check_sites("init", estimator.init, n_sites, estimator.n_clusters)
+    fixed = np.empty(0, dtype=np.intp)
+    if estimator.fixed is not None:
+        fixed = check_sites("fixed", estimator.fixed, n_sites)
+        check_fixed_sites(estimator, fixed, allowed)
+    limited = bind_limits(estimator, arguments, samples, present, missing, len(X), n_sites)
     here = costs if len(present) == len(costs) else costs[present]
-    problem = SiteProblem(np.ascontiguousarray(here), weights, codes, limits, allowed)
-    lacks_groups = is_single or missing is not None
-    return MedoidsInput(problem, costs, present, groups, requirements, lacks_groups)
+    households = limited.households
+    here = replace_infinite(here, n_sites)
+    sizes = None
+    if households is not None:
+        # Costs of a household by unit of its weight.
+        here = households.sum_members(here) / households.factors[:, np.newaxis]
+        sizes = households.sizes
+    problem = SiteProblem(
+        np.ascontiguousarray(here),
+        limited.weights,
+        limited.codes,
+        limited.limits,
+        allowed,
+        fixed,
+        sizes,
+    )
+    return MedoidsInput(
+        problem,
+        costs,
+        present,
+        limited.groups,
+        limited.requirements,
+        limited.lacks_groups,
+        households,
+    )
 
 
 def list_starts(
@@ -487,7 +519,10 @@ def list_starts(
     """Yield the sites that the starts of an estimator begin from, and a generator for each."""
     init, n_clusters = estimator.init, estimator.n_clusters
     # Starts of one seed are the first of those of more starts.
-    seeds = random_state.randint(np.iinfo(np.int32).max, size=estimator.n_init)
+    is_limited = problem.limits.level > 0 or has_rows(problem.limits)
+    n_auto = 3 if is_limited and len(problem.weights) > MAX_SINGLE_START else 1
+    n_init = n_auto if estimator.n_init == "auto" else estimator.n_init
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_init)
     for i, seed in enumerate(seeds):
         generator = np.random.RandomState(seed)
         if not isinstance(init, str):
@@ -496,16 +531,67 @@ def list_starts(
         if init == "build" and i == 0:
             yield build_sites(problem, n_clusters), generator
         else:
-            yield draw_sites(problem, n_clusters, generator), generator
+            yield draw_sites(problem, n_clusters, generator, problem.fixed), generator
 
 
-def check_sites(init: ArrayLike, n_clusters: int, n_sites: int) -> None:
-    """Raise a ValueError if ``init`` does not hold the positions of so many different sites."""
-    sites = np.asarray(init)
-    is_valid = sites.shape == (n_clusters,) and sites.dtype.kind in "iu"
-    is_valid = is_valid and bool(np.isin(sites, np.arange(n_sites)).all())
-    if not (is_valid and len(np.unique(sites)) == n_clusters):
+def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:
+    """Warn of samples at sites that are not allowed, and count them as a violation."""
+    rows = fit_input.present
+    costs = fit_input.all_costs[rows, fitted["medoid_indices_"][fitted["labels_"][rows]]]
+    n_broken = int(np.isinf(costs).sum())
+    if n_broken == 0:
+        return
+    share = n_broken / len(rows)
+    fitted |= {"inertia_": np.inf, "objective_": np.inf}
+    fitted["constraint_violation_"] = max(fitted["constraint_violation_"], share)
+    warn(
+        f"{n_broken} of {len(rows)} samples go to sites at an infinite distance: no assignment "
+        "was found that keeps to the allowed pairs. Allow more pairs, or widen other bounds.",
+        InfeasibleConstraintWarning,
+    )
+
+
+def replace_infinite(costs: np.ndarray, n_sites: int) -> np.ndarray:
+    """The costs with a number above any sum of finite ones for pairs that are not allowed."""
+    is_infinite = np.isinf(costs)
+    if not is_infinite.any():
+        return costs
+    has_none = is_infinite.all(axis=1)
+    if has_none.any():
         raise ValueError(
-            f"init must have the positions, from 0 to {n_sites - 1}, of {n_clusters} different "
-            f"sites, got {init!r}."
+            f"Every sample must have a finite distance to one of {n_sites} sites, but sample "
+            f"{int(np.argmax(has_none))} has none; allow one of its pairs, or leave it out."
+        )
+    largest = np.where(is_infinite, 0.0, costs).max(axis=1)
+    return np.where(is_infinite, 1.0 + 2.0 * largest.sum(dtype=np.float64), costs)
+
+
+def check_sites(
+    name: str, positions: ArrayLike, n_sites: int, n_positions: int | None = None
+) -> np.ndarray:
+    """The positions of different sites; raises a ValueError for anything else."""
+    sites = np.asarray(positions)
+    is_valid = sites.ndim == 1 and (sites.dtype.kind in "iu" or len(sites) == 0)
+    is_valid = is_valid and bool(np.isin(sites, np.arange(n_sites)).all())
+    is_valid = is_valid and n_positions in (None, len(sites))
+    if not (is_valid and len(np.unique(sites)) == len(sites)):
+        number = "" if n_positions is None else f"{n_positions} "
+        raise argument_error(
+            f"{name} must have the positions, from 0 to {n_sites - 1}, of {number}different "
+            f"sites, got {positions!r}; pass each site once."
+        )
+    return sites.astype(np.intp)
+
+
+def check_fixed_sites(estimator: FairKMedoids, fixed: np.ndarray, allowed: np.ndarray) -> None:
+    """Raise a ValueError for fixed sites that no clusters, or no starts, can have."""
+    if len(fixed) > estimator.n_clusters or not allowed[fixed].all():
+        raise argument_error(
+            f"fixed must name at most n_clusters={estimator.n_clusters} sites, none of which is a "
+            f"sample of weight 0, got {estimator.fixed!r}; leave some out, or raise n_clusters."
+        )
+    if not isinstance(estimator.init, str) and not np.isin(fixed, estimator.init).all():
+        raise argument_error(
+            f"fixed must be among the sites of init, but fixed={estimator.fixed!r} and "
+            f"init={estimator.init!r}; add the fixed sites to init."
         )

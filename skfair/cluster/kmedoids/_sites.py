@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from skfair._kernels.limits import allow_slack, find_memberships, has_rows
+from skfair._kernels.limits import allow_slack, find_memberships, find_share_rows, has_rows
 from skfair._kernels.medoids import exchange_values
 from skfair._partitions.partitions import make_partitions
 from skfair.cluster.kmeans._dual import (
@@ -29,6 +29,7 @@ from skfair.cluster.kmeans._dual import (
 from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._moves import list_rows
 from skfair.cluster.kmeans._problem import ClusteringProblem
+from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,11 +52,29 @@ class SiteProblem(NamedTuple):
     codes: np.ndarray  # (n_samples,) intp, intersections of the limits
     limits: Limits  # of all clusters, or with bounds for every site
     allowed: np.ndarray  # (n_sites,) bool, which sites may be chosen
+    fixed: np.ndarray = np.empty(0, dtype=np.intp)  # sites that are chosen in any case
+    household_sizes: np.ndarray | None = None  # (n_samples,) as in `ClusteringProblem`
+
+    @property
+    def member_weights(self) -> np.ndarray:
+        """Weight of all members of each sample."""
+        return self.weights if self.household_sizes is None else self.weights * self.household_sizes
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all members of all samples."""
+        return float(self.member_weights.sum())
 
     def limits_at(self, sites: np.ndarray) -> Limits:
         """The limits of the clusters of some sites."""
         bounds = self.limits.bounds
         return self.limits if len(bounds) == 1 else self.limits._replace(bounds=bounds[sites])
+
+    def list_free_sites(self) -> np.ndarray:
+        """The sites that may be chosen and are not fixed."""
+        is_free = self.allowed.copy()
+        is_free[self.fixed] = False
+        return np.flatnonzero(is_free)
 
     def drop_limits(self) -> SiteProblem:
         """The same without limits, for plain k-medoids."""
@@ -68,11 +87,11 @@ class SiteProblem(NamedTuple):
     def are_large_enough(self, sites: np.ndarray) -> bool:
         """Whether bounds on the sizes at sites allow the weight of all samples."""
         limits = self.limits_at(sites)
-        is_size = np.ptp(limits.rows, axis=1) == 0
+        is_size = ~find_share_rows(limits)
         # A size is the sum of a row whose coefficients are equal.
-        signs = np.sign(limits.rows[is_size, 0]) if is_size.any() else np.empty(0)
+        signs = np.sign(limits.rows[is_size].sum(axis=1))
         bounds = np.broadcast_to(limits.bounds, (len(sites), len(limits.rows)))[:, is_size]
-        total = self.weights.sum()
+        total = self.total_weight
         return bool((bounds.sum(axis=0) >= signs * total - 1e-9 * total).all())
 
 
@@ -115,7 +134,7 @@ def solve_sites(
     rows = make_partitions([(distances, problem.codes, problem.weights)])
     # Weights within which counts keep the limits: moves and paths bring the rest.
     mean = problem.weights.sum() / len(problem.weights)
-    slack = max(0.75 * mean, COUNT_TOLERANCE * problem.weights.sum())
+    slack = max(0.02 * mean, COUNT_TOLERANCE * problem.weights.sum())
     warm_dual = warm_dual or zero_solution(len(sites), limits)
     solution, evaluated = solve_dual(rows, limits, warm_dual, slack, most=most)
     labels, gaps = gather_labels_and_gaps(evaluated)
@@ -139,6 +158,7 @@ def bound_exchanges(problem: SiteProblem, solved: SiteSet) -> np.ndarray:
         values -= (shifts * dual.multipliers.rows[:, np.newaxis]).sum(axis=2)
     values[:, sites] = np.inf
     values[:, ~problem.allowed] = np.inf
+    values[np.isin(sites, problem.fixed)] = np.inf
     return values
 
 
@@ -148,7 +168,7 @@ def exchange_sites(
     """The end of exchanges of single sites, each of which lowers the cost of the assignment.
 
     Also returns the number of rounds, and the status: "optimal" if no exchange lowers the cost,
-    "feasible" if not all that might do were tried.
+    "feasible" if not all that might do were tried, `STOPPED` if ``watch`` ended them.
     """
     nearest = problem.costs.argmin(axis=0)  # sample of each site
     n_iter = 0
@@ -170,7 +190,9 @@ def exchange_sites(
             sites = sites[cheapest]
             others = zip(values[clusters, sites], clusters, sites, strict=True)
             solved = _try_exchanges(problem, solved, others, tol)
-        if watch(solved) or solved.value == before:
+        if watch(solved):
+            return solved, n_iter, STOPPED
+        if solved.value == before:
             n_gaining = (values < most).sum()
             return solved, n_iter, "optimal" if n_gaining <= MAX_TRIALS else "feasible"
     return solved, n_iter, "max_iter"
@@ -210,10 +232,10 @@ def _try_exchanges(
 
 def build_sites(problem: SiteProblem, n_clusters: int) -> np.ndarray:
     """Sites chosen one by one, each the cheapest addition: BUILD of Kaufman and Rousseeuw."""
-    least = np.full(len(problem.weights), np.inf)
+    sites = list(problem.fixed)
+    least = problem.costs[:, sites].min(axis=1, initial=np.inf)
     no_labels = np.full(len(least), -1, dtype=np.int32)
-    sites: list[int] = []
-    for _ in range(n_clusters):
+    while len(sites) < n_clusters:
         # Exchange nothing for a site: no sample has a cluster.
         costs = exchange_values(
             problem.costs,
@@ -259,14 +281,14 @@ def make_large_enough(problem: SiteProblem, sites: np.ndarray) -> np.ndarray:
     if len(problem.limits.bounds) == 1:
         return sites
     sites = sites.copy()
-    is_size = np.ptp(problem.limits.rows, axis=1) == 0
+    is_size = ~find_share_rows(problem.limits)
     for row in np.flatnonzero(is_size):
         # Bounds are maxima of sizes, or minima with a negative sign: the larger, the wider.
         wide = problem.limits.bounds[:, row]
         for site in np.argsort(-np.where(problem.allowed, wide, -np.inf), kind="stable"):
             if problem.are_large_enough(sites):
                 return sites
-            narrowest = wide[sites].argmin()
+            narrowest = np.where(np.isin(sites, problem.fixed), np.inf, wide[sites]).argmin()
             if site not in sites and wide[site] > wide[sites[narrowest]]:
                 sites[narrowest] = site
     return sites
@@ -294,7 +316,9 @@ def assign_to_sites(problem: SiteProblem, end: SiteSet) -> tuple[np.ndarray, flo
     costs = problem.costs[:, end.sites].astype(np.float64)
     X, centers = embed_costs(costs)
     limits = problem.limits_at(end.sites)
-    embedded = ClusteringProblem(X, problem.weights, problem.codes, limits)
+    embedded = ClusteringProblem(
+        X, problem.weights, problem.codes, limits, household_sizes=problem.household_sizes
+    )
     labels = occupy_sites(costs, assign_to_centers(embedded, centers).labels)
     if costs.size <= MAX_PROGRAM:
         labels = improve_by_program(embedded, costs, end, labels)
@@ -327,7 +351,7 @@ def improve_by_program(
     memberships = find_memberships(limits)
     counts = embedded.count_intersections(labels, costs.shape[1]) @ memberships
     rows, bounds = list_rows(embedded, limits.level)
-    keeps_limits = bool((counts @ rows.T <= bounds + 1e-9 * weights.sum()).all())
+    keeps_limits = bool((counts @ rows.T <= bounds + 1e-9 * embedded.total_weight).all())
     if limits.level > 0:  # no cluster lacks a group that is large enough
         keeps_limits &= bool((counts[:, limits.required] > 0).all())
     gap = here - end.value
@@ -388,9 +412,11 @@ def _solve_assignment(
     return labels
 
 
-def compare_all_sets(problem: SiteProblem, n_clusters: int) -> SearchEnd:
+def compare_all_sets(problem: SiteProblem, n_clusters: int, watch: Callable) -> SearchEnd:
     """The cheapest of all sets of sites; those whose dual is above a known cost are left out."""
-    all_sets = [np.array(one) for one in combinations(np.flatnonzero(problem.allowed), n_clusters)]
+    free = problem.list_free_sites()
+    n_free = n_clusters - len(problem.fixed)
+    all_sets = [np.append(problem.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
     # Where no set is large enough, all miss the bounds.
     sets = [sites for sites in all_sets if problem.are_large_enough(sites)] or all_sets
     solved = sorted((solve_sites(problem, sites) for sites in sets), key=attrgetter("value"))
@@ -398,6 +424,8 @@ def compare_all_sets(problem: SiteProblem, n_clusters: int) -> SearchEnd:
     for one in solved[1:]:
         if one.value >= best.cost:
             break
+        if watch(best.site_set):
+            return best._replace(status=STOPPED)
         end = SearchEnd(one, *assign_to_sites(problem, one), "optimal")
         best = end if end.cost < best.cost else best
     return best
@@ -415,8 +443,9 @@ def search_sites(
 
     Where there are few sets of sites, all are compared.
     """
-    if comb(int(problem.allowed.sum()), n_clusters) <= MAX_SETS:
-        best = compare_all_sets(problem, n_clusters)
+    n_free = n_clusters - len(problem.fixed)
+    if comb(len(problem.list_free_sites()), n_free) <= MAX_SETS:
+        best = compare_all_sets(problem, n_clusters, watch)
         return best.site_set, best.labels, 0, best.status
     plain = problem.drop_limits()
     is_limited = problem.limits.level > 0 or has_rows(problem.limits)
@@ -425,18 +454,25 @@ def search_sites(
     for sites, random_state in starts:
         # Plain k-medoids first, then exchanges within the limits.
         solved, n_iter, status = exchange_sites(
-            plain, solve_sites(plain, sites), max_iter, tol, lambda _: False
+            plain, solve_sites(plain, sites), max_iter, tol, watch
         )
         n_rounds += n_iter
-        if is_limited:
+        if is_limited and status == STOPPED:
+            solved = solve_sites(problem, make_large_enough(problem, solved.sites))
+        elif is_limited:
             start = solve_sites(problem, make_large_enough(problem, solved.sites))
             solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
             n_rounds += n_iter
         end = SearchEnd(solved, *assign_to_sites(problem, solved), status)
-        end, n_iter = shake_sites(problem, end, max_iter, tol, random_state)
-        n_rounds += n_iter
+        if status != STOPPED:
+            end, n_iter = shake_sites(problem, end, max_iter, tol, random_state, watch)
+            n_rounds += n_iter
         ends.append(end)
+        if end.status == STOPPED:
+            break
     best = min(ends, key=attrgetter("cost"))
+    if ends[-1].status == STOPPED:
+        best = best._replace(status=STOPPED)
     return best.site_set, best.labels, n_rounds, best.status
 
 
@@ -446,6 +482,7 @@ def shake_sites(
     max_iter: int,
     tol: float,
     random_state: np.random.RandomState,
+    watch: Callable,
 ) -> tuple[SearchEnd, int]:
     """The cheapest end of exchanges after two sites are drawn again, until many draws gain nothing.
 
@@ -454,14 +491,17 @@ def shake_sites(
     n_rounds = n_failures = 0
     n_clusters = len(end.site_set.sites)
     most = 10 if len(problem.weights) <= 1000 else 5
-    while n_failures < most and problem.allowed.sum() > n_clusters > 1:
+    n_free = n_clusters - len(problem.fixed)
+    while n_failures < most and len(problem.list_free_sites()) > n_free > 0 and n_clusters > 1:
         sites = end.site_set.sites.copy()
-        moved = random_state.permutation(n_clusters)[:2]
+        moved = random_state.permutation(np.flatnonzero(~np.isin(sites, problem.fixed)))[:2]
         drawn = draw_sites(problem, n_clusters, random_state, np.delete(sites, moved))
         sites[moved] = drawn[-len(moved) :]
         start = solve_sites(problem, make_large_enough(problem, sites), end.site_set.dual)
-        solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, lambda _: False)
+        solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
         n_rounds += n_iter
+        if status == STOPPED:
+            return end._replace(status=STOPPED), n_rounds
         n_failures += 1
         if solved.value < end.cost and set(solved.sites) != set(end.site_set.sites):
             trial = SearchEnd(solved, *assign_to_sites(problem, solved), status)

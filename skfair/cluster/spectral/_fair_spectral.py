@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import validate_data, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
+    OpenShare,
     Positive,
     PositiveInt,
     Share,
@@ -30,7 +31,7 @@ from skfair._utils.parameters import (
 from skfair._utils.sklearn import StrOptions, with_callbacks
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
 from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, working_memory
-from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
+from skfair.cluster.spectral._problem import add_households, add_pairs, make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import normalized_cut
@@ -71,6 +72,17 @@ class FairSpectralClustering(FairClusterer):
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of two groups' shares in a cluster, as in :class:`FairKMeans`: 0.8 is the
         four-fifths rule.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several sensitive attributes, groups are the combinations that occur. "each" compares
+        the values of every single attribute, as in :class:`FairKMeans`; the embedding then gives
+        every value the same mean. Intersections of very unequal sizes have a small balance in the
+        data already: ``relative_balance_`` may reach ``min_balance`` while a single attribute is
+        far below it. "each" bounds that.
+    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+        Bounds on the number of members of every cluster: an int is a number of samples, a float a
+        share of all. With them, or with ``attributes="each"`` or ``together``, labels come from
+        k-means within the bounds on the embedding, and from moves and exchanges that keep them and
+        lower the cut. They need ``assign_labels="ncut"`` and no landmarks.
     affinity : {"rbf", "nearest_neighbors", "precomputed"} or callable, default="rbf"
         As in :class:`sklearn.cluster.SpectralClustering`; "precomputed" takes a graph or kernel
         (array or sparse), a callable ``f(X, Y)`` returns similarities of shape (n_x, n_y). An "rbf"
@@ -204,7 +216,7 @@ class FairSpectralClustering(FairClusterer):
     array([1., 1.])
     """
 
-    __metadata_request__fit = {"sensitive_features": True} | dict.fromkeys(
+    __metadata_request__fit = {"sensitive_features": True, "together": True} | dict.fromkeys(
         ("must_link", "cannot_link"), UNUSED
     )
     __metadata_request__predict = {"sensitive_features": True}
@@ -213,6 +225,9 @@ class FairSpectralClustering(FairClusterer):
     _: KW_ONLY
     min_balance: Share | None = 0.8
     min_share_ratio: Share | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_cluster_size: PositiveInt | OpenShare | None = None
+    max_cluster_size: PositiveInt | OpenShare | None = None
     affinity: Annotated[str, StrOptions({"rbf", "nearest_neighbors", "precomputed"})] | Callable = (
         "rbf"
     )
@@ -238,6 +253,7 @@ class FairSpectralClustering(FairClusterer):
         sensitive_features: MatrixLike | None = None,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
+        together: ArrayLike | None = None,
     ) -> Self:
         """Cluster the rows of X, or the nodes of a graph.
 
@@ -259,6 +275,10 @@ default=None
             for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They name rows of
             the X that is fitted: metadata routing does not pass them on, and a cross-validation
             without it would link other rows in every fold.
+        together : array-like of shape (n_samples,), default=None
+            Id of the household of each sample, whose members go to one cluster and have equal
+            coordinates. Metadata routing passes it on. Balances and sizes count members. It needs
+            what pairs need, and no pairs.
 
         Returns
         -------
@@ -276,9 +296,10 @@ default=None
             tile by tile; nothing is allocated.
         """
         validate_params(self)
-        arguments = FitArguments(X=X, sensitive_features=sensitive_features)
+        arguments = FitArguments(X=X, sensitive_features=sensitive_features, together=together)
         problem = make_spectral_problem(self, arguments)
         problem = add_pairs(self, problem, must_link, cannot_link)  # type: ignore[arg-type]
+        problem = add_households(self, problem, together)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, problem.lacks_groups)

@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from skfair._groups import Groups
-from skfair._groups.groups import count_table, data_balance
+from skfair._groups.groups import GroupSummary, count_table, data_balance
 from skfair._groups.samples import EncodedBlock, SampleSummary, find_first_rows
-from skfair._kernels.limits import balance_limits
+from skfair._kernels.limits import balance_limits, count_memberships
 from skfair._kernels.sparse_samples import member_sums, to_dense
 from skfair._partitions.partitions import (
     BLOCK_SIZE,
@@ -29,9 +29,19 @@ from skfair._utils.checks import warn
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
+    check_requirements,
     check_rows,
+    check_sample_count,
     encode_and_summarize,
     warn_if_one_group,
+)
+from skfair.cluster._input import (
+    Households,
+    compared_groups,
+    encode_households,
+    gather_households,
+    limit_households,
+    order_groups,
 )
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
@@ -54,9 +64,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from networkx import Graph
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
     from skfair._groups.arguments import FitArguments
+    from skfair._kernels.limits import Limits
     from skfair._kernels.normalized_cut import NodeClustering
     from skfair._utils.tables import Table, TableLike
     from skfair.cluster._base import FairClusterer
@@ -373,7 +385,13 @@ def check_landmark_parameters(estimator: BaseEstimator) -> None:
             "partitioned data need. Pass features and a callable affinity f(X, Y), or a graph in "
             "memory with n_landmarks=None."
         )
-    for name, default in (("eigen_solver", "auto"), ("assign_labels", "ncut")):
+    for name, default in (
+        ("eigen_solver", "auto"),
+        ("assign_labels", "ncut"),
+        ("min_cluster_size", None),
+        ("max_cluster_size", None),
+        ("attributes", "intersections"),
+    ):
         if getattr(estimator, name) != default:
             raise ValueError(
                 f"{name}={getattr(estimator, name)!r} needs the affinity of all pairs of samples, "
@@ -568,23 +586,48 @@ class SpectralProblem(NamedTuple):
     embedding: FairEmbedding | None = None
     group_positions: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
     pairs: Pairs | None = None
+    intersections: np.ndarray | None = None  # groups that are compared, of each group of a node
+    summary: GroupSummary | None = None  # of the groups that are compared; None: `groups`
+    households: Households | None = None
 
     rounding_weight = 1.0  # every node counts the same
     largest_share = 0.0
 
     @property
+    def memberships(self) -> np.ndarray:
+        """Whether nodes of a group are in each group that is compared."""
+        if self.intersections is None:
+            return np.eye(len(self.groups.labels))
+        return count_memberships(self.intersections, self.intersections.max() + 1).astype(float)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of clusters of nodes."""
+        by_group = self.groups.counts @ self.memberships
+        return self.requirements.limits(by_group, self.intersections)
+
+    @property
+    def household_limits(self) -> Limits:
+        """The limits of clusters of households, or of nodes without any."""
+        if self.households is None:
+            return self.limits
+        return limit_households(self.limits, self.households)
+
+    @property
     def data_balance(self) -> float:
-        """Balance of all nodes as one cluster."""
-        return data_balance(self.groups.counts)
+        """Balance of all nodes as one cluster, the minimum over attributes."""
+        by_group = self.groups.counts @ self.memberships
+        return min(data_balance(by_group[one]) for one in self.requirements.attribute_slices)
 
     def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Members of every group in every cluster."""
         groups = self.groups
-        return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
+        by_code = count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
+        return by_code @ self.memberships
 
     def sample_counts(self, nodes: np.ndarray | slice) -> np.ndarray:
         """Groups of some nodes as counts, (n_nodes, n_groups)."""
-        return np.eye(len(self.groups.labels))[self.groups.codes[nodes]]
+        return self.memberships[self.groups.codes[nodes]]
 
     def embed(
         self, parameters: BaseEstimator, random_state: np.random.RandomState
@@ -593,7 +636,7 @@ class SpectralProblem(NamedTuple):
         n_components = parameters.n_components or parameters.n_clusters
         solver, tol = parameters.eigen_solver, parameters.eigen_tol
         operator, n_nodes = self.operator, self.operator.n_nodes
-        C = group_constraint_basis(self.groups.codes, len(self.groups.labels), operator.degrees)
+        C = self.constraint_basis()
         if self.pairs is not None:  # nodes that must be in one cluster have equal coordinates
             C = np.hstack([C, orthonormalize(C, self.pairs.columns(operator.degrees))])
         embedding = embed_within(operator, C, n_components, solver, tol, random_state)
@@ -631,7 +674,7 @@ class SpectralProblem(NamedTuple):
             "group_violation_": self.group_violation(),
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
-            "groups_": self.groups.summary,
+            "groups_": self.groups.summary if self.summary is None else self.summary,
             **balance_attributes(counts, self.requirements),
             "group_counts_": counts,
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
@@ -640,6 +683,20 @@ class SpectralProblem(NamedTuple):
             "_means": self.means(labels, n_clusters),
             **({"affinity_matrix_": operator.affinity} if is_stored else {}),
         }
+
+    def constraint_basis(self) -> np.ndarray:
+        """Orthonormal columns that a fair embedding is orthogonal to, those of every attribute."""
+        degrees = self.operator.degrees
+        if self.intersections is None or self.intersections.shape[1] == 1:
+            return group_constraint_basis(self.groups.codes, len(self.groups.labels), degrees)
+        attributes = self.intersections - self.intersections.min(axis=0)
+        bases = [
+            group_constraint_basis(codes[self.groups.codes], int(codes.max()) + 1, degrees)
+            for codes in attributes.T
+        ]
+        # Attributes may depend on one another: keep the independent directions.
+        U, values, _ = np.linalg.svd(np.hstack(bases), full_matrices=False)
+        return np.ascontiguousarray(U[:, values > 1e-10 * values.max(initial=1.0)])
 
     def group_violation(self) -> float:
         """The squared norm of F'H, with F = D^(-1/2) (G - 1 z')."""
@@ -729,6 +786,34 @@ def add_pairs(
     raise ValueError(f"Fits with must_link or cannot_link must {wrong}. Leave out the pairs.")
 
 
+def add_households(
+    estimator: FairClusterer, problem: LandmarkProblem | SpectralProblem, together: ArrayLike | None
+) -> LandmarkProblem | SpectralProblem:
+    """The problem with households; raises a ValueError for parameters that do not allow it."""
+    if together is None:
+        return problem
+    if isinstance(problem, LandmarkProblem) or estimator.assign_labels != "ncut":
+        raise ValueError(
+            "together needs n_landmarks=None, data in memory and assign_labels='ncut'; leave these "
+            "at their defaults, or leave out together."
+        )
+    if problem.pairs is not None:
+        raise ValueError(
+            "together and pairs of must_link or cannot_link exclude each other, but both came; "
+            "pass households alone, or list all pairs."
+        )
+    n_nodes = problem.operator.n_nodes
+    ids = encode_households(together, n_nodes)
+    codes = problem.groups.codes
+    households = gather_households(ids, codes, np.ones(n_nodes), len(problem.groups.labels))
+    check_sample_count(estimator, households.n_households, " households")
+    # Members of a household have equal coordinates.
+    first = np.unique(households.of_rows, return_index=True)[1]
+    others = np.setdiff1d(np.arange(n_nodes), first)
+    links = np.column_stack([first[households.of_rows[others]], others])
+    return add_pairs(estimator, problem._replace(households=households), links, None)
+
+
 def _check_number_of_units(n_units: int, estimator: BaseEstimator, groups: Groups) -> None:
     """Raise if pairs of must_link join the samples to too few sets for the clusters."""
     n_needed = estimator.n_clusters + len(groups.labels) - 1
@@ -758,7 +843,7 @@ def make_spectral_problem(
 
 
 def read_requirements(estimator: BaseEstimator) -> ClusterRequirements:
-    """The bounds that an estimator's parameters set."""
+    """The bounds on groups that an estimator's parameters set."""
     return ClusterRequirements(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
 
 
@@ -778,10 +863,25 @@ def make_affinity_problem(estimator: BaseEstimator, arguments: FitArguments) -> 
     )
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
-    order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
-    places = np.argsort(order)
+    # The groups that are compared, in the order in which they appear.
+    summary, intersections, attributes = compared_groups(groups, estimator.attributes)
+    first_rows = find_first_rows(groups.codes, len(groups.labels))
+    order, intersections, places = order_groups(first_rows, intersections, attributes)
     groups = groups.reorder(order)
-    return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)  # type: ignore[call-arg]
+    by_group = groups.counts @ count_memberships(intersections, len(places))
+    sizes = check_requirements(estimator, operator.n_nodes, is_count=True)
+    requirements = requirements._replace(smallest=sizes.smallest, largest=sizes.largest)
+    requirements = requirements.bind_to_groups(summary, attributes, places, by_group)
+    return SpectralProblem(  # type: ignore[call-arg]
+        X,
+        operator,
+        groups,
+        requirements,
+        lacks_groups,
+        group_positions=places,
+        intersections=intersections,
+        summary=summary,
+    )
 
 
 def _check_rows_and_groups(

@@ -9,9 +9,18 @@ import numpy as np
 from skfair._groups.groups import count_table
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
-from skfair._kernels.limits import allow_slack, balance_limits, composition_ratios
+from skfair._kernels.limits import (
+    allow_slack,
+    balance_limits,
+    composition_ratios,
+    find_memberships,
+    has_rows,
+    satisfies_rows,
+)
+from skfair._kernels.sparse_samples import member_sums
 from skfair._utils.arrays import cluster_links
 from skfair._utils.tables import is_sparse
+from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._tables import controlled_rounding
@@ -26,11 +35,13 @@ if TYPE_CHECKING:
     from skfair._kernels.normalized_cut import Bounds, Graph, NodeClustering
     from skfair._utils.tables import TableLike
     from skfair.cluster._base import ClusterRequirements
+    from skfair.cluster._input import Households
     from skfair.cluster.kmeans._rounds import RunSettings
     from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 
 
 MAX_PASSES = 100  # of a local search; later passes gain little
+MAX_EXCHANGED_NODES = 150  # of a graph, of which all pairs are exchanged
 
 
 class NodePairs(Protocol):
@@ -57,7 +68,19 @@ class NodeProblem(Protocol):
 
     @property
     def requirements(self) -> ClusterRequirements:
-        """The requested balance and shares."""
+        """The requested balance, shares and sizes."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that the requirements set on clusters of nodes."""
+
+    @property
+    def households(self) -> Households | None:
+        """Nodes that stay together, None without any."""
+
+    @property
+    def household_limits(self) -> Limits:
+        """The limits on clusters of households, or of nodes without any."""
 
     @property
     def pairs(self) -> NodePairs | None:
@@ -101,8 +124,10 @@ def round_ncut(
     data, and likewise for shares of groups. ``watch`` gets the labels of every clustering searched;
     if it returns True the search ends.
     """
-    limits = problem.requirements.limits(problem.groups.counts)
+    limits = problem.limits
     free = NcutSearch.start(problem, embedding, runs, random_state)
+    if has_rows(limits) or limits.n_attributes > 1 or problem.households is not None:
+        return round_within(problem, embedding, free, runs, random_state, watch)
     # The feasible clustering of smallest cut, or else the one of largest balance.
     best = free
     for search in _search_levels(
@@ -119,6 +144,76 @@ def round_ncut(
         best = best.search_within(limits).iterate_within(limits, problem, random_state)
         watch(best.labels)
     return best.labels
+
+
+def round_within(
+    problem: NodeProblem,
+    embedding: np.ndarray,
+    free: NcutSearch,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> np.ndarray:
+    """Labels of small normalised cut, with bounds on sizes, on every attribute, or of households.
+
+    k-means on the embedding, by degree and within the limits, gives two clusterings: from starts of
+    its own, and from the clustering that ignores groups. From each, moves and exchanges that keep
+    the limits lower the cut.
+    """
+    limits = problem.limits
+    if watch(free.labels) or (problem.households is None and free.keeps(limits)):
+        return free.labels
+    kmeans_problem = _make_kmeans_problem(problem, embedding)
+    of_nodes = slice(None) if problem.households is None else problem.households.of_rows
+    centers = _average_by_cluster(problem, embedding, free.labels, runs.n_clusters)
+    starts = [runs, runs._replace(init=centers, n_init=1)]
+    if len(free.labels) <= MAX_EXCHANGED_NODES:  # every start of few nodes is led to a cut
+        starts += [runs._replace(n_init=1)] * runs.n_init
+    best = free
+    for start in starts:
+        point = Homotopy()._solve(kmeans_problem, start, random_state)[0]
+        search = free.replace_labels(problem, point.labels[of_nodes])
+        within = search.limits_within_reach(limits)
+        search = search.search_within(within).iterate_within(within, problem, random_state)
+        # The clustering that ignores groups is replaced by any other one.
+        if best is free or _sort_key(search, limits) > _sort_key(best, limits):
+            best = search
+        if watch(search.labels):
+            break
+    return best.labels
+
+
+def _make_kmeans_problem(problem: NodeProblem, embedding: np.ndarray) -> ClusteringProblem:
+    """k-means of the nodes, or of households, that counts members and weighs them by degree."""
+    degrees = problem.operator.degrees
+    rows = embedding / np.sqrt(degrees)[:, np.newaxis]
+    households = problem.households
+    if households is None:
+        n_nodes = len(degrees)
+        return ClusteringProblem(
+            rows, np.ones(n_nodes), problem.groups.codes, problem.limits, unit_costs=degrees
+        )
+    masses = households.sum_members(degrees)
+    means = households.sum_members(rows * degrees[:, np.newaxis]) / masses[:, np.newaxis]
+    return ClusteringProblem(
+        means,
+        households.weights,
+        households.codes,
+        problem.household_limits,
+        unit_costs=masses / households.weights,
+        household_sizes=households.sizes,
+    )
+
+
+def _average_by_cluster(
+    problem: NodeProblem, embedding: np.ndarray, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Means of the clusters of nodes in the embedding, by degree."""
+    degrees = problem.operator.degrees
+    rows = embedding / np.sqrt(degrees)[:, np.newaxis]
+    sums = member_sums(rows, degrees, labels, n_clusters)
+    masses = np.bincount(labels, degrees, minlength=n_clusters)
+    return sums / np.where(masses > 0, masses, 1.0)[:, np.newaxis]
 
 
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
@@ -232,13 +327,27 @@ class NcutSearch(NamedTuple):
         """Normalised cut."""
         return float(kernels.normalized_cut(self.clustering))
 
+    def count_groups(self, limits: Limits) -> np.ndarray:
+        """Members of each group of the limits in every cluster, (n_clusters, n_groups)."""
+        return self.clustering.counts @ find_memberships(limits)
+
     def scaled_balance(self, limits: Limits) -> float:
         """Minimum balance of a cluster, in the scales of the limits."""
-        return float(composition_ratios(self.clustering.counts, limits).min())
+        return float(composition_ratios(self.count_groups(limits), limits).min())
 
     def keeps(self, limits: Limits) -> bool:
-        """Whether the balance reaches the level of the limits."""
-        return self.scaled_balance(limits) >= limits.level * (1 - 1e-12)
+        """Whether the balance reaches the level of the limits, and rows are kept."""
+        is_balanced = self.scaled_balance(limits) >= limits.level * (1 - 1e-12)
+        return is_balanced and satisfies_rows(self.count_groups(limits), limits)
+
+    def replace_labels(self, problem: NodeProblem, labels: np.ndarray) -> NcutSearch:
+        """The same graph with other labels."""
+        n_clusters = len(self.clustering.volumes)
+        labels = labels.astype(np.int32)
+        clustering = _build_clustering(
+            problem.operator.affinity, labels, n_clusters, problem.groups
+        )
+        return self._replace(clustering=clustering)
 
     def search_at(self, level: float) -> NcutSearch:
         """A search from a copy of this clustering to a relative balance."""
@@ -268,7 +377,7 @@ class NcutSearch(NamedTuple):
         for _ in range(MAX_PASSES):
             n_changes = kernels.limited_move_pass(graph, clustering, limits, leaves, joins)
             # Exchanges, once there are no moves: of all pairs of few nodes, or within the groups.
-            if n_changes == 0 and len(graph.groups) <= 150:
+            if n_changes == 0 and len(graph.groups) <= MAX_EXCHANGED_NODES:
                 n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
             elif n_changes == 0:
                 passes = (kernels.exchange_pass(graph, clustering, rows) for rows in self.members)
@@ -281,7 +390,7 @@ class NcutSearch(NamedTuple):
         self, limits: Limits, problem: Any, random_state: np.random.RandomState
     ) -> NcutSearch | Self:
         """The cheapest of searches after random moves of few nodes; they keep limits."""
-        operator, groups, counts = problem.operator, problem.groups, self.clustering.counts
+        operator, groups, counts = problem.operator, problem.groups, self.count_groups(limits)
         is_large = operator.n_nodes > MAX_ITERATED_SAMPLES
         if is_large or operator.isolated.any() or problem.pairs is not None:
             return self

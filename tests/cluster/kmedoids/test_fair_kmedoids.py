@@ -7,7 +7,11 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
+from skfair.cluster.kmeans._repair import STOPPED
+from skfair.cluster.kmedoids._fair_kmedoids import check_input, list_starts
+from skfair.cluster.kmedoids._sites import search_sites
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 
 PLAIN = {"metric": "precomputed", "min_balance": None}
@@ -222,3 +226,61 @@ def test_sites_that_miss_the_sizes_are_infeasible(n_sites):
     with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
         model.fit(draw_costs(8, n_sites, 0))
     assert model.status_ == "infeasible" and model.cluster_sizes_ == 8
+
+
+def test_fixed_sites_stay():
+    costs = draw_costs(12, 7, 0)
+    for fixed in ([3], [6, 2], [0, 1, 5]):
+        model = FairKMedoids(3, **PLAIN, fixed=fixed, random_state=0).fit(costs)
+        sets = [s for s in combinations(range(7), 3) if set(fixed) <= set(s)]
+        assert model.inertia_ == pytest.approx(min(costs[:, s].min(axis=1).sum() for s in sets))
+        assert set(fixed) <= set(model.medoid_indices_)
+    # Among many sets, which are not all compared.
+    costs = draw_costs(60, 30, 0)
+    model = FairKMedoids(4, **PLAIN, fixed=[29, 4], max_cluster_size=20, random_state=0)
+    assert {29, 4} <= set(model.fit(costs).medoid_indices_)
+    with pytest.raises(ValueError, match="fixed must name at most n_clusters=4 sites"):
+        model.set_params(fixed=range(5)).fit(costs)
+    with pytest.raises(ValueError, match="fixed must have the positions"):
+        model.set_params(fixed=[30]).fit(costs)
+    with pytest.raises(ValueError, match="fixed must be among the sites of init"):
+        model.set_params(fixed=[3], init=[0, 1, 2, 4]).fit(costs)
+
+
+def test_infinite_distances_are_not_allowed():
+    costs = draw_costs(8, 4, 0)
+    costs[[0, 1, 2, 3], [0, 1, 2, 3]] = np.inf
+    model = FairKMedoids(2, **PLAIN, min_cluster_size=3, max_cluster_size=5, random_state=0)
+    model.fit(costs)
+    least = find_least_cost(costs, 2, lambda labels, _: (count(labels, 2) >= 3).all(axis=1))
+    assert np.isfinite(least) and model.inertia_ == pytest.approx(least)
+    assert model.predict([[np.inf] * 3 + [1.0]]).shape == (1,)
+    # Three samples may go to one site alone, which has two places.
+    costs = np.ones((5, 2))
+    costs[:3, 1] = np.inf
+    model = FairKMedoids(2, **PLAIN, max_cluster_size=[2, 3])
+    with pytest.warns(InfeasibleConstraintWarning, match="1 of 5 samples go to sites"):
+        model.fit(costs)
+    assert model.status_ == "infeasible" and np.isinf(model.inertia_)
+    assert model.constraint_violation_ == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="sample 0 has none"):
+        model.fit([[np.inf, np.inf], [1.0, 2.0]])
+    with pytest.raises(ValueError, match="must not be NaN"):
+        model.fit([[np.nan, 1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize("n_rounds", [1, 4, 12])
+def test_callbacks_end_every_part(n_rounds):
+    costs = draw_costs(60, 30, 0)
+    rounds = []
+
+    def watch(end):
+        rounds.append(end.value)
+        return len(rounds) >= n_rounds
+
+    model = FairKMedoids(4, **PLAIN, max_cluster_size=16, random_state=0)
+    fit_input = check_input(model, FitArguments(X=costs))
+    starts = list_starts(model, fit_input.problem, np.random.RandomState(0))
+    end, labels, n_iter, status = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
+    assert status == STOPPED and len(rounds) == n_rounds == n_iter
+    assert np.bincount(labels, minlength=4).max() <= 16
