@@ -143,7 +143,7 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge(monkeypatch):
         ),
         ({"group_probabilities": np.ones((N, 2))}, "sum to 1"),
         ({"group_probabilities": PROBABILITIES[:9]}, "inconsistent|index"),
-        ({"group_probabilities": PROBABILITIES.set_axis(range(1, N + 1))}, None),
+        ({"group_probabilities": PROBABILITIES.set_axis(range(N, 0, -1))}, None),
         (
             {"group_probabilities": np.full((N, 2), 0.5), "missing": "independent"},
             "nearly collinear",
@@ -158,7 +158,8 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge(monkeypatch):
 def test_what_cannot_be_certified_is_refused(settings, message):
     if message is None:  # the index of another column differs
         with pytest.raises(ValueError, match="index"):
-            certify_predictions(Y, pd.Series(DECISIONS), tolerance=0.3, **settings)
+            decisions = pd.Series(DECISIONS, index=range(1, N + 1))
+            certify_predictions(Y, decisions, tolerance=0.3, **settings)
         return
     settings = {"constraint": DemographicParity(min_group_size=1)} | settings
     with pytest.raises(ValueError, match=message):

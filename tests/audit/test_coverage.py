@@ -60,7 +60,10 @@ def test_an_index_of_groups_is_compared_with_indices_of_sets_only():
     frame = pd.DataFrame(INTERVALS, index=groups.index)
     pd.testing.assert_frame_equal(group_report(Y, frame, **by_name), expected)
     with pytest.raises(ValueError, match="same pandas index"):
-        group_report(Y, frame.reset_index(drop=True), **by_name)
+        group_report(Y, frame.iloc[::-1], **by_name)
+    pd.testing.assert_frame_equal(
+        group_report(Y, frame.reset_index(drop=True), **by_name), expected
+    )
 
 
 def test_audits_of_sets_say_coverage():

@@ -90,7 +90,8 @@ def test_without_probabilities_the_tolerance_is_one_of_the_decision_function():
     scores = model.decision_function(X)
     gap = np.ptp([scores[group == g].mean() for g in "abc"])
     assert gap == pytest.approx(0.3, abs=1e-5)
-    claim = Audit.from_estimator(model, X, y, **columns).certify(MeanParity(tolerance=0.5))
+    with pytest.warns(UserWarning, match="looks like the training data"):
+        claim = Audit.from_estimator(model, X, y, **columns).certify(MeanParity(tolerance=0.5))
     assert claim.estimate == pytest.approx(gap)
 
 
