@@ -7,9 +7,11 @@ from itertools import groupby
 from math import isfinite
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from skfair.audit._formats import Markup
 from skfair.audit._front import find_round_axis
-from skfair.plotting._gap_monitor import STATE_WORDS, list_states
+from skfair.plotting._gap_monitor import STATE_WORDS, list_states, rates_by_panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 
     from skfair.audit._formats import Axis
     from skfair.audit._sentences import Quantity
-
-MAX_DRAWN_GROUPS = 8
-"""Number of groups up to which the page has the rates of each batch."""
 
 _STYLE = """<style>
 .skfair-report .course{--open:#8a939d;--shown:#00795a;--contradicted:#b84a00;margin:1rem 0}
@@ -91,30 +90,16 @@ def draw_course(
     return Markup("".join([*parts, "</figure>"]))
 
 
-def pool_rates(rates: pd.DataFrame) -> pd.DataFrame:
-    """Rates of groups by time of the decisions, whose outcomes may come in several batches."""
-    totals = rates.assign(sum=rates["estimate"] * rates["weight"])[rates["n"] > 0]
-    keys = ["attribute", "event", "group", "time"]
-    pooled = totals.groupby(keys, sort=False, as_index=False)[["n", "weight", "sum"]].sum()
-    return pooled.assign(estimate=pooled["sum"] / pooled["weight"])
-
-
 def group_panels(
     rates: pd.DataFrame, quantity: Quantity, times: Sequence[Timestamp]
 ) -> Iterator[tuple[str, Axis, dict[str, list[float]]]]:
     """Yield a panel of `draw_course` for each attribute and cell that has not too many groups."""
-    pooled = pool_rates(rates)
-    for (attribute, event), table in pooled.groupby(["attribute", "event"], sort=False):
-        if table["group"].nunique() > MAX_DRAWN_GROUPS:
-            continue
+    has_events = rates["event"].nunique() > 1
+    for (attribute, event), table in rates_by_panel(rates).items():
         title = f"{quantity.noun.capitalize()} of each group by {attribute}"
-        title += f"; {event}" * (pooled["event"].nunique() > 1)
-        axis = find_round_axis(quantity, max(table["estimate"].max(), 1e-3))
-        curves = {
-            str(name): one.set_index("time")["estimate"].reindex(times).tolist()
-            for name, one in table.groupby("group", sort=False)
-        }
-        yield title, axis, curves
+        title += f"; {event}" * has_events
+        axis = find_round_axis(quantity, max(np.nanmax(table), 1e-3))
+        yield title, axis, {group: table[group].reindex(times).tolist() for group in table}
 
 
 def _draw_panel(title: str, axis: Axis, curves: dict[str, list[float]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from skfair import __version__
 from skfair._columns.reading import Folded
 from skfair._commands.decision_log import list_absent
-from skfair._commands.monitor_course import MAX_DRAWN_GROUPS, draw_course, group_panels, pool_rates
+from skfair._commands.monitor_course import draw_course, group_panels
 from skfair._commands.options import describe_file
 from skfair._groups.groups import normalize_label
 from skfair._utils.checks import join_names, number_text, resolve_name
@@ -34,6 +34,7 @@ from skfair.audit._sentences import (
     verdict_text,
 )
 from skfair.constraints import AUDITED_CONSTRAINTS, Constraint
+from skfair.plotting._gap_monitor import MAX_DRAWN_GROUPS, pool_rates
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -793,12 +793,12 @@ class GapMonitor(BaseEstimator):
         return frame.assign(**times)
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
-        """Draw gap, interval and verdict over time.
+        """Draw rates, gap, interval and verdict over time.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, default=None
-            Axes to draw on. None makes a new figure.
+            Axes of the gap. None makes a new figure, with the rates of groups above the gap.
 
         Returns
         -------
@@ -820,7 +820,11 @@ class GapMonitor(BaseEstimator):
         bound = settings.constraint.largest_gap - bound if has_floor else bound
         alarms = self.alarms_["batch"].tolist()
         display = GapMonitorDisplay(
-            self.summary(), tolerance=bound, is_floor=has_floor, alarms=alarms
+            self.summary(),
+            tolerance=bound,
+            is_floor=has_floor,
+            alarms=alarms,
+            rates=self.to_frame(),
         )
         return display.plot(ax)
 

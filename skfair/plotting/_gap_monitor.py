@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from skfair._utils.parameters import make_constructor
-from skfair.plotting._display import COLORS, INK, Display, strip_frame, write_legend
+from skfair.plotting._display import (
+    COLORS,
+    INK,
+    Display,
+    import_pyplot,
+    strip_frame,
+    style,
+    write_legend,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,11 +50,38 @@ def list_states(verdicts: Iterable[str]) -> list[str]:
     return states
 
 
+MAX_DRAWN_GROUPS = 8
+"""Number of groups up to which their rates are drawn."""
+
+
+def pool_rates(rates: pd.DataFrame) -> pd.DataFrame:
+    """Rates of groups by time of the decisions, whose outcomes may come in several batches."""
+    totals = rates.assign(sum=rates["estimate"] * rates["weight"])[rates["n"] > 0]
+    keys = ["attribute", "event", "group", "time"]
+    pooled = totals.groupby(keys, sort=False, as_index=False)[["n", "weight", "sum"]].sum()
+    return pooled.assign(estimate=pooled["sum"] / pooled["weight"])
+
+
+def rates_by_panel(rates: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Rates of pictures by attribute and event: a column for each group, a row for each time."""
+    pooled = pool_rates(rates)
+    panels = {}
+    for names, table in pooled.groupby(["attribute", "event"], sort=False):
+        if table["group"].nunique() <= MAX_DRAWN_GROUPS:
+            by_group = {
+                str(group): one.set_index("time")["estimate"]
+                for group, one in table.groupby("group", sort=False)
+            }
+            panels[names] = pd.DataFrame(by_group)
+    return panels
+
+
 @make_constructor
 class GapMonitorDisplay(Display):
-    """Gap of each batch, the gap since the last alarm (or the start), and what is known.
+    """Rates of groups, the gap of each batch and since the last alarm, and what is known.
 
-    Made by :meth:`skfair.monitoring.GapMonitor.plot`.
+    Made by :meth:`skfair.monitoring.GapMonitor.plot`. A new figure has the rates of all groups of
+    an attribute above the gap, where there are no more than eight and batches have times.
 
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. Line
     and bars are the gap of all samples since the last alarm (or the start) and its interval, with
@@ -59,15 +94,19 @@ class GapMonitorDisplay(Display):
     tolerance: float
     is_floor: bool = False  # the smallest mean of a group is bounded from below
     alarms: Sequence[int] = ()  # numbers of the batches of alarms
+    rates: pd.DataFrame | None = None  # of groups in each batch
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
         noun, bound, side = ("gap", "tolerance", "above")
         if self.is_floor:
             noun, bound, side = ("smallest rate", "bound", "below")
-        ax = self._use_axes(ax, size=(7.2, 4.0))
         summary = self.summary
-        has_time = summary["time"].notna().all()
+        has_time = bool(summary["time"].notna().all())
+        panels = {} if ax is not None or not has_time else self._panels()
+        if panels:
+            ax = self._draw_rates(panels)
+        ax = self._use_axes(ax, size=(7.2, 4.0))
         x = summary["time" if has_time else "batch"].to_numpy()
         gaps = summary["batch_gap"].to_numpy()
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
@@ -111,6 +150,34 @@ class GapMonitorDisplay(Display):
         strip_frame(ax)
         write_legend(ax, ncols=2)
         return self
+
+    def _panels(self) -> dict[tuple[str, str], pd.DataFrame]:
+        """Rates of groups over time by attribute and event; empty without any."""
+        return {} if self.rates is None else rates_by_panel(self.rates)
+
+    def _draw_rates(self, panels: dict[tuple[str, str], pd.DataFrame]) -> Axes:
+        """Draw the rates of groups in a new figure, and return the axes below, of the gap."""
+        heights = [2.0] * len(panels) + [4.0]
+        _, axes = import_pyplot().subplots(
+            len(heights),
+            figsize=(7.2, sum(heights)),
+            height_ratios=heights,
+            sharex=True,
+            layout="constrained",
+        )
+        has_events = len({event for _, event in panels}) > 1
+        for above, ((attribute, event), table) in zip(axes, panels.items(), strict=False):
+            for number, group in enumerate(table):
+                curve = table[group].dropna()
+                above.plot(
+                    curve.index, curve, label=group, **style(number, "color", "linestyle", "marker")
+                )
+            above.set_ylabel(f"rate by {attribute}" + f"\n{event}" * has_events)
+            above.locator_params(axis="y", nbins=5, steps=[1, 2, 5, 10])
+            strip_frame(above)
+            write_legend(above)
+        last: Axes = axes[-1]
+        return last
 
     def _draw_states(
         self, ax: Axes, x: np.ndarray, edges: np.ndarray, bottom: float, top: float

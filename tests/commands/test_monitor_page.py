@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair._commands.monitor_course import _trace, pool_rates
+from skfair._commands.monitor_course import _trace
 from skfair.audit._formats import Axis, Picture, _draw
 from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import describe_quantity
+from skfair.plotting._gap_monitor import pool_rates
 
 
 @pytest.fixture(scope="module")

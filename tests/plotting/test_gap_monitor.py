@@ -138,3 +138,24 @@ def test_of_a_floor_the_smallest_rate_and_its_bound_are_stated():
     assert lines["bound"].get_ydata()[0] == pytest.approx(0.3)
     below = lines["smallest rate below the bound"].get_ydata()
     assert below.tolist() == summary["batch_gap"].iloc[2:].tolist()
+
+
+def test_rates_of_groups_are_drawn_above_the_gap(monitor):
+    display = monitor.plot()
+    above, below = display.figure_.axes
+    assert below is display.ax_
+    rates = monitor.to_frame()
+    lines = {line.get_label(): line for line in above.lines}
+    assert lines.keys() == {*map(str, rates["group"].unique())}
+    for group, line in lines.items():
+        expected = rates[rates["group"].astype(str) == group]
+        np.testing.assert_allclose(line.get_ydata(), expected["estimate"])
+    alone = monitor.plot(display.figure_.add_axes((0.0, 0.0, 0.1, 0.1)))
+    assert len(alone.figure_.axes) == 3
+
+
+def test_rates_of_many_groups_are_not_drawn():
+    monitor = GapMonitor("demographic_parity", 0.9)
+    groups = np.arange(90) % 9
+    monitor.update(None, groups % 2, sensitive_features=groups, time=pd.Timestamp("2024-01-01"))
+    assert len(monitor.plot().figure_.axes) == 1
