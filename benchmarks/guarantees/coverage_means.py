@@ -32,6 +32,7 @@ class DrawnMeans(Means):
         self.counts = self.n_units = np.full(len(drawn), drawn.shape[1])
         self.sizes = self.counts.astype(float)
         self.values = drawn.mean(axis=1)
+        self._smallest, self._largest = float(drawn.min()), float(drawn.max())
         shares = (drawn - self.values[:, np.newaxis]) / drawn.shape[1]
         self._error_variances, self._error_third_moments = (
             (shares**2).sum(axis=1),
@@ -43,6 +44,8 @@ class DrawnMeans(Means):
         for name in ("counts", "sizes", "values", "_error_variances", "_error_third_moments"):
             setattr(self, name, np.concatenate((getattr(self, name), getattr(other, name))))
         self.n_units = self.counts
+        self._smallest = min(self._smallest, other._smallest)
+        self._largest = max(self._largest, other._largest)
         return self
 
 

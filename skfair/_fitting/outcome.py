@@ -382,7 +382,7 @@ def _describe_conflict(system: ConstraintSystem, candidate: Candidate | SimpleNa
         )
         if gap > tolerance
     }
-    if not exceeded.keys() >= {"MeanParity", "MeanErrorParity"} or candidate.scores is None:
+    if not exceeded.keys() >= {"MeanParity", "MeanErrorParity"} or not len(candidate.scores):
         return ""
     parts = [
         f"{name} ({limit_text(gap, n_digits=4)}, tolerance {bound_text(tolerance)})"

@@ -63,7 +63,7 @@ def warn_of_weak_bounds(
             sentences.append((_describe_low_recall(one, rates), UserWarning))
         if is_binding and one.sums.metric_input == "decisions" and one.gap.compares != "bound":
             sentences.append((_describe_sample_effect(one, rates), ConstraintCostWarning))
-            if scores is not None and one.sums.is_quotient:
+            if len(scores) and one.sums.is_quotient:
                 sentences.append((_describe_small_denominator(one, scores), ConstraintCostWarning))
         for sentence, category in sentences:
             if sentence:
@@ -78,7 +78,7 @@ def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores
     if not (all(is_same) and np.isin(rates.estimates, (0.0, 1.0)).all()):
         return ""
     share = ""
-    if scores is not None:
+    if len(scores):
         weights = one.sums.samples.weights
         accepted = weights @ (scores > one.gap.criterion.threshold) / weights.sum()
         if accepted in (0.0, 1.0):  # constant decisions have a warning of their own

@@ -633,14 +633,16 @@ def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
     scores = cross.per_class[0].unit.to_unit(cross.scores)
     n_classes = scores.shape[1]
     log_probabilities = np.log(expit(calibrated_log_odds(scores, fitted["calibration_"])))
-    wanted = np.bincount(scores.argmax(axis=1), minlength=n_classes)
+    weights = cross.per_class[0].samples.weights
+    wanted = np.bincount(scores.argmax(axis=1), weights, n_classes)
+    unit = weights.sum() / len(weights)  # of one sample
     log_costs = np.zeros(n_classes)
     for _ in range(100):
         predicted = (log_probabilities + log_costs).argmax(axis=1)
-        counts = np.bincount(predicted, minlength=n_classes)
-        if (counts == wanted).all():
+        counts = np.bincount(predicted, weights, n_classes)
+        if np.allclose(counts, wanted, rtol=0.0, atol=1e-9 * weights.sum()):
             break
-        log_costs += 0.5 * np.log((wanted + 1.0) / (counts + 1.0))
+        log_costs += 0.5 * np.log((wanted + unit) / (counts + unit))
     log_costs = np.clip(log_costs - log_costs.mean(), -_MAX_LOG_COST, _MAX_LOG_COST)
     members = np.column_stack([one.samples.target > 0 for one in cross.per_class])
     costs = np.exp(log_costs)[members.argmax(axis=1)]

@@ -118,7 +118,8 @@ def check_feasibility_and_fit(
             return by_group
     # Conflicts of quotients take many linear programs: they are looked for after a fit that fails.
     solution = None
-    if any(one.sums.is_quotient and one.gap.is_range for one in fitter.constraint):
+    of_decisions = [one for one in fitter.constraint if one.sums.metric_input == "decisions"]
+    if any(one.sums.is_quotient and one.gap.is_range for one in of_decisions):
         solution = features.solve(fitter, request, confidence)
         if solution[1].candidate.keeps_bound:
             return solution

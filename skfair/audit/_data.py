@@ -715,7 +715,8 @@ class _Checked(NamedTuple):
 
 def _find_index(columns: dict[str, Any]) -> pd.Index | None:
     """The pandas index of columns, None if it is the default one."""
-    indices = (one.index for one in columns.values() if is_pandas(one))
+    in_memory = (one for one in columns.values() if not hasattr(one, "__dask_graph__"))
+    indices = (one.index for one in in_memory if is_pandas(one))
     return next((one for one in indices if not is_default(one)), None)
 
 

@@ -371,7 +371,7 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
     if len(adjusted := _adjusted_differences(report)):
         strata = list(_stratum_tables(report))
-        yield "Adjusted for strata", [_adjusted_table(adjusted), *strata]
+        yield "Adjusted for strata", [_adjusted_table(report, adjusted), *strata]
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     yield "Findings", [report.findings]
@@ -559,7 +559,9 @@ def _adjusted_differences(report: ReportData) -> Any:
     return report.adjusted_differences() if report.counts_samples else ()
 
 
-def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], list[tuple]]:
+def _adjusted_table(
+    report: ReportData, adjusted: pd.DataFrame
+) -> tuple[str, str, tuple[str, ...], list[tuple]]:
     """Table of the differences of groups in all samples and within strata."""
     note = (
         "Each group against the reference group. Mean: of the differences within strata, by their "
@@ -570,7 +572,7 @@ def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], 
     titles = ("Group", "Of", "By", "Samples", "Strata", "Difference", "Mean", "Common")
     rows = []
     for row in adjusted.to_dict("records"):
-        quantity = describe_quantity(row["metric"])
+        quantity = report_quantity(report, row["metric"])
         unit = " points" * quantity.is_share
         cells = (
             f"{row['group']} against {row['reference']}",

@@ -204,7 +204,7 @@ VARIANTS = {
         ("may be a second header or a sample",),
     ),
     "a title": (f"Export of May,,\n{PLAIN}", CLASSES, ("no column 'y', 'd', 'sex'",)),
-    "a separator line": (f"sep=;\n{PLAIN.replace(',', ';')}", CLASSES, ("line 2 has 3",)),
+    "a separator line": (f"sep=;\n{PLAIN.replace(',', ';')}", CLASSES, ("it is 'sep=;'",)),
     "a column twice": (f"sex,d,d\n{BODY}", CLASSES, ("more than one column 'd'",)),
     "spaces in the header": (PLAIN.replace("d,y", " d, y", 1), CLASSES, ("Did you mean ' y'",)),
     "a cut line": (PLAIN.replace("\n", "\nm,yes\n", 1), CLASSES, ("line 2 has 2",)),

@@ -59,7 +59,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     page = run(path, "--by", "month", "--windows", "3", "6", "12")
     written = capsys.readouterr().out
     assert "3,600 samples in 2 groups by sex were counted in 6 batches, from 2026-01-01" in written
-    assert "Contradicted since 2026-04-01" in written and "most likely since 2026-03-01" in written
+    assert "Contradicted since 2026-04-01" in written and "most likely since 2026-04-01" in written
     assert page.count("<li>", page.index("<h2>Findings")) >= 5
     assert re.search("<h1>Contradicted since 2026-04-01: the gap exceeds", page)
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written
@@ -162,7 +162,7 @@ def test_the_figures_are_written_as_json(path):
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert results["verdict"] in ("contradicted", "open") and len(results["findings"]) == 5
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
-    assert results["since"] == "2026-03-01T00:00:00" and results["run_length"] == 100
+    assert results["since"] == "2026-04-01T00:00:00" and results["run_length"] == 100
     assert results["alarms"][0]["batch"] == 4
     rates = pd.DataFrame(results["rates"])
     april = (LOG["sex"] == "f") & LOG["date"].str.startswith("2026-04")

@@ -465,7 +465,7 @@ def test_few_sets_of_samples_that_belong_together_get_as_many_folds():
     "estimator, settings, message",
     [
         (LinearRegression(), {"coverage": 1.0}, "coverage"),
-        (LogisticRegression(), {}, "pass a classifier to ConformalClassifier"),
+        (LogisticRegression(), {}, "Pass a classifier to ConformalClassifier"),
         (Identity([0, 1, 1]), {}, "must predict one number"),
     ],
 )

@@ -281,7 +281,10 @@ def test_the_quotient_of_overlapping_groups_is_that_of_each():
             metrics=["treatment_equality", "mcc"],
             confidence_level=0.9,
         )
-        names = ["treatment_equality", "treatment_equality_low", "treatment_equality_high", "mcc"]
+        names = ["treatment_equality", "mcc"]
+        low, high = "treatment_equality_low", "treatment_equality_high"
+        if alone.iloc[0][low] < alone.iloc[0][high]:  # else limits depend on all samples
+            names += [low, high]
         assert overlapping.loc[column, names].tolist() == pytest.approx(alone.iloc[0][names])
 
 
