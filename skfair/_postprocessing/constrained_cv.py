@@ -635,7 +635,7 @@ def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
     log_probabilities = np.log(expit(calibrated_log_odds(scores, fitted["calibration_"])))
     weights = cross.per_class[0].samples.weights
     wanted = np.bincount(scores.argmax(axis=1), weights, n_classes)
-    unit = weights.sum() / len(weights)  # of one sample
+    unit = 1e-3 * weights.sum()
     log_costs = np.zeros(n_classes)
     for _ in range(100):
         predicted = (log_probabilities + log_costs).argmax(axis=1)

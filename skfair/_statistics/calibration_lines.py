@@ -25,6 +25,10 @@ _MAX_STEPS, _LAST_STEP = 50, 1e-5
 """Newton steps after which a line counts as unknown, and the length of the last one."""
 
 
+_MAX_HALVINGS = 30
+"""Halvings of a step of Newton's method."""
+
+
 class CalibrationLines(NamedTuple):
     """Lines of the groups that have one, `present`, as `fit_calibration_lines` returns them.
 
@@ -167,8 +171,13 @@ def _solve_lines(
     def add_up(values: np.ndarray) -> np.ndarray:
         return np.bincount(codes, values, n_groups)
 
+    def log_losses(line: np.ndarray) -> np.ndarray:
+        log_odds = line[0, codes] + line[1, codes] * z
+        return add_up(w * (np.logaddexp(0.0, log_odds) - y * log_odds))
+
     # Start at calibrated probabilities.
     line = np.stack((np.zeros(n_groups), np.ones(n_groups)))
+    losses = log_losses(line)
     for _ in range(_MAX_STEPS):
         means = special.expit(line[0, codes] + line[1, codes] * z)
         residuals = w * (y - means)
@@ -182,9 +191,16 @@ def _solve_lines(
         step = np.einsum(
             "ijg,jg->ig", inverse, np.stack((add_up(residuals), add_up(residuals * z)))
         )
-        # Far from the solution steps are shortened.
+        # Far from the solution steps are shortened, by halves where the loss does not fall.
         length = np.abs(step).max(axis=0)
-        line = line + step * np.minimum(1.0, 2.0 / np.maximum(length, 2.0))
+        step *= np.minimum(1.0, 2.0 / np.maximum(length, 2.0))
+        for _ in range(_MAX_HALVINGS):
+            moved = log_losses(line + step)
+            rises = moved > losses * (1.0 + 1e-12)
+            if not rises.any():
+                break
+            step[:, rises] /= 2.0
+        line, losses = line + step, moved
         # The error after a step is about its square.
         if length.max(initial=0.0) < _LAST_STEP:
             break

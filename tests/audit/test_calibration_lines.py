@@ -128,3 +128,24 @@ def test_a_page_draws_the_curve_of_each_group():
     stored = FairnessReport.from_json(report.to_json())
     assert stored.to_html() == page
     np.testing.assert_array_equal(stored.reliability, report.reliability)
+
+
+def test_lines_of_scores_that_predict_nothing_are_fitted():
+    """Newton's steps from calibrated probabilities would grow without end."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=(20, 150))
+    p = rng.random((20, 150))
+    groups = np.repeat(np.arange(20), 150)
+    report = group_report(
+        y.ravel(),
+        y.ravel(),
+        y_proba=p.ravel(),
+        sensitive_features=groups,
+        metrics=["calibration_slope"],
+    )
+    z = np.log(p / (1.0 - p))
+    expected = [
+        LogisticRegression(C=1e12, tol=1e-10).fit(one[:, np.newaxis], truth).coef_.item()
+        for one, truth in zip(z, y, strict=True)
+    ]
+    np.testing.assert_allclose(report["calibration_slope"].iloc[:20], expected, atol=1e-3)

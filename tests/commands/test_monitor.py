@@ -66,7 +66,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert "about 100 months pass on average until a page says so falsely" in written
     # One picture for each month: the gap of the month, that of all months and the tolerance.
     assert page.count('class="hole"') == page.count('class="ref"') == 6
-    assert page.count("<svg") == 12  # the rates of groups, too
+    assert page.count("<svg") == 15  # the rates of groups, too, and their curves over time
     assert page.count('class="dot far"') == page.count('<tr class="far">')
     assert "Rates in all batches" in page and "<script" not in page
     assert "about one false alarm in 100 months on average, or fewer" in page
