@@ -107,7 +107,7 @@ LOWEST := .venv-lowest
 test-lowest: $(LOWEST)/.installed
 	NUMBA_CACHE_DIR=$(LOWEST)/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 		$(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest -W ignore::DeprecationWarning \
-		-p no:cacheprovider -n auto -m "not slow" $(addprefix tests/,groups models statistics metrics plotting \
+		-p no:cacheprovider -n auto -m "not slow" $(addprefix tests/,groups statistics metrics plotting \
 		constraints problems ranking regression fitting cluster/kmeans/test_fair_kmeans.py \
 		cluster/kmeans/test_fair_kmeans_input.py classification/test_constrained_erm.py \
 		classification/test_constrained_erm_input.py)

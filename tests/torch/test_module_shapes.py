@@ -372,7 +372,7 @@ module = torch.nn.Sequential(
 )
 model = ConstrainedTorchClassifier(module, tolerance=0.03, solver=None)
 with compile_at_first_call():  # the memory of compiled code is not that of the fit
-    model.fit(X[:3000], y[:3000], sensitive_features=groups[:3000])
+    model.fit(X[:30_000], y[:30_000], sensitive_features=groups[:30_000])
 
 
 def read_bytes(name):
