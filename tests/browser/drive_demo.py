@@ -218,7 +218,7 @@ def is_answered(page):
 def test_an_answer_names_its_file_and_goes_when_file_or_options_change(page, tmp_path):
     for seed, name in enumerate(("first quarter.csv", "second quarter.csv")):
         draw_decisions(300, seed).to_csv(tmp_path / name, index=False)
-    choices = {"task": "report", "prediction": "flagged", "positive": "no"}
+    choices = {"task": "report", "prediction": "flagged", "positive": "no", "target": "reoffended"}
     for change in ("file", "option"):
         answer = ask(page, tmp_path / "first quarter.csv", ["sex"], **choices)
         said = page.evaluate("document.getElementById('say').textContent")
