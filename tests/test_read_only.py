@@ -85,6 +85,8 @@ def fit_and_predict(cls, columns):
     model = cls(**QUICK.get(cls.__name__, {}))
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
+    if "n_clusters" in model.get_params():
+        model.set_params(n_clusters=3)
     model.fit(**columns)
     results = arrays_of(model)
     for method in METHODS:
