@@ -15,7 +15,6 @@ from skfair.exceptions import ConstraintCostWarning
 
 if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint, ConstraintSystem
-    from skfair._utils.tables import TableLike
 
 
 _RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive_rate')"}
@@ -63,14 +62,16 @@ def warn_of_weak_bounds(
             sentences.append((_describe_low_recall(one, rates), UserWarning))
         if is_binding and one.sums.metric_input == "decisions" and one.gap.compares != "bound":
             sentences.append((_describe_sample_effect(one, rates), ConstraintCostWarning))
-            if len(scores) and one.sums.is_quotient:
+            if scores is not None and len(scores) and one.sums.is_quotient:
                 sentences.append((_describe_small_denominator(one, scores), ConstraintCostWarning))
         for sentence, category in sentences:
             if sentence:
                 warn(sentence, category)
 
 
-def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores: TableLike) -> str:
+def _describe_empty_interval(
+    one: BoundConstraint, rates: _ComparedRates, scores: np.ndarray | None
+) -> str:
     """The sentence for an interval of percentiles without a decision; empty if there is one."""
     is_same = [
         np.ptp(rates.estimates[rates.event_names == event]) == 0 for event in set(rates.event_names)
@@ -78,7 +79,7 @@ def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores
     if not (all(is_same) and np.isin(rates.estimates, (0.0, 1.0)).all()):
         return ""
     share = ""
-    if len(scores):
+    if scores is not None and len(scores):
         weights = one.sums.samples.weights
         accepted = weights @ (scores > one.gap.criterion.threshold) / weights.sum()
         if accepted in (0.0, 1.0):  # constant decisions have a warning of their own
