@@ -94,7 +94,8 @@ def test_out_of_fold_decisions_keep_the_tolerance(data, model_of, constraint):
     assert gap(metric, data, plain.oof_decision_function_) > 0.03
     assert model.multipliers_.any()
     # A rule that may not fall with the score can be that of a search whose solver was cut short.
-    assert model.status_ in ("optimal", "feasible", "max_iter")
+    cut_short = {"max_iter"} if constraint == "equalized_odds" else set()
+    assert model.status_ in {"optimal", "feasible"} | cut_short
     assert model.constraint_violation_ == 0.0
     report = model.constraint_report_
     assert report["gap"].iloc[0] == pytest.approx(gap(metric, data, model.oof_decision_function_))
