@@ -23,7 +23,7 @@ from skfair._groups.groups import check_classes
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment, check_samples
 from skfair._groups.state import PlainStateMixin
-from skfair._utils.api import MatrixLike
+from skfair._utils.api import GroupName, MatrixLike
 from skfair._utils.checks import check_column, join_names, validate_data, warn
 from skfair._utils.parameters import NonNegativeInt, Share, make_constructor, validate_params
 from skfair._utils.sklearn import check_sample_weight, safe_indexing
@@ -111,7 +111,7 @@ def reweighing_weights(
     return weights
 
 
-def _warn_of_absent_classes(totals: np.ndarray, names: list[int | str]) -> None:
+def _warn_of_absent_classes(totals: np.ndarray, names: list[GroupName]) -> None:
     """Warn of groups that lack a class, given the total weights by group and class."""
     lacking = [name for name, total in zip(names, totals, strict=True) if not total.all()]
     if lacking:

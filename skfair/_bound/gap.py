@@ -834,7 +834,7 @@ class MutualOrderGap(RangeGap):
     @classmethod
     def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The gap of events whose groups are a query, and those of two documents.
-        number = {label: code for code, (_, label) in enumerate(cells.labels)}
+        number: dict[Any, int] = {label: code for code, (_, label) in enumerate(cells.labels)}
         # Each order of a pair of groups is compared with the other one.
         blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
         return cls(tuple(block for block in blocks if block[0] < block[1]))

@@ -122,7 +122,7 @@ class AboveReference(PairGap):
     def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The pairs of a reference group and another group of its cell, and of its attribute.
         references = constraint.reference_groups
-        groups = [group for _, group in cells.labels]
+        groups: list[Any] = [group for _, group in cells.labels]
         pairs = [
             (event, reference)
             for block in cells.blocks

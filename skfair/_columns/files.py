@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,8 @@ from skfair._partitions.collections import load_rows
 from skfair._utils.checks import join_names, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
+    from contextlib import AbstractContextManager
     from io import BufferedIOBase
     from pathlib import Path
 
@@ -111,7 +112,7 @@ def list_files(paths: list[Path]) -> dict[str, Path]:
 
     In folders, names that begin with "." or "_" are skipped, as pyarrow and Spark do.
     """
-    files: dict = {}
+    files: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"There is no file or folder {path}.")
@@ -174,7 +175,9 @@ def _load_blocks(
     return _add_label(loaded, names, label)
 
 
-def _check_names(columns: list | dict, names: list[str], path: Path, label: str | None) -> list:
+def _check_names(
+    columns: Collection[Any], names: list[str], path: Path, label: str | None
+) -> list[Any]:
     """Names of the columns that a file must have, after checking that it has them."""
     if label is not None and FILE_COLUMN not in columns:
         names = [name for name in names if name != FILE_COLUMN]
@@ -229,7 +232,7 @@ def file_digest(paths: list[Path]) -> str:
     if len(paths) == 1 and not paths[0].is_dir():
         with open(paths[0], "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    files: dict = {}
+    files: dict[str, Path] = {}
     for path in paths:
         inside = (one for one in path.rglob("*") if one.is_file()) if path.is_dir() else ()
         files |= {one.relative_to(path).as_posix(): one for one in inside} or {path.name: path}
@@ -298,7 +301,10 @@ def _first_undecodable_line(path: Path) -> int:
 
 
 def _read_csv_columns(
-    path: Path, names: list[str], open_text: Callable, label: str | None
+    path: Path,
+    names: list[str],
+    open_text: Callable[[], AbstractContextManager[TextIO]],
+    label: str | None,
 ) -> pd.DataFrame:
     """Columns of a CSV file, as text."""
     # Detect the separator, check every line, then parse the columns.

@@ -15,7 +15,7 @@ from skfair._groups.known import MISSING_MARKS, is_like_unknown
 from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pandas import Timestamp
@@ -192,7 +192,7 @@ def parse_numbers(column: pd.Series, decimal: str) -> pd.Series:
 def unify_spelling(column: pd.Series) -> pd.Series:
     """Text in the most frequent of the spellings that `normalize_label` makes equal."""
     counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
-    spellings: dict = {}
+    spellings: dict[Any, str] = {}
     for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
         spellings.setdefault(normalize_label(text), text.strip())
     return column.map(lambda one: spellings[normalize_label(one)] if isinstance(one, str) else one)
@@ -228,7 +228,7 @@ _TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
 """Offset of a time zone at the end of a time of day."""
 
 
-def check_are_numbers(columns: Iterable | Iterator | list[pd.Series]) -> None:
+def check_are_numbers(columns: Iterable[pd.Series]) -> None:
     """Raise for a column that holds text."""
     for column in columns:
         if not holds_numbers(column):
@@ -424,7 +424,7 @@ def _check_one_spelling(columns: list[pd.Series]) -> None:
     for column in columns:
         _refuse_two_notations(column)
     labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
-    spellings: dict = {}
+    spellings: dict[Any, list[str]] = {}
     for label in sorted(labels):
         spellings.setdefault(normalize_label(label), []).append(label)
     for same in spellings.values():
@@ -491,7 +491,7 @@ class ColumnReading(NamedTuple):
     name: str
     role: str
     notation: str
-    labels: dict[str, int | None]
+    labels: Mapping[str, int | None]
     positive: tuple[str, ...]
     changed: dict[str, int]
 
@@ -667,8 +667,8 @@ def read_as(
     first = np.empty(len(entries), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     after = read.iloc[first].astype(object)
-    labels: dict = {}
-    changed: dict = {}
+    labels: dict[str, int] = {}
+    changed: dict[str, int] = {}
     named = set()
     known = after.dropna().infer_objects()
     if holds_numbers(written) and len(entries) > _MAX_READ_LABELS:

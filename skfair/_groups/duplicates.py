@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def merge_duplicate_rows(
     sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any
-) -> tuple:
+) -> tuple[Any, TableLike | None, dict[str, Any]]:
     """Distinct rows of groups and columns, with the total weight of each: (groups, weights, dict).
 
     Partitioned data are merged on each partition and then gathered. Arrays in memory are merged in
@@ -57,7 +57,7 @@ def merge_duplicate_rows(
 
 def merge_duplicate_rows_with_sizes(
     sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any
-) -> tuple:
+) -> tuple[Any, TableLike | None, dict[str, Any]]:
     """As `merge_duplicate_rows`, with the sums that effective sample sizes are computed from.
 
     Where rows were merged, the columns include ``n_samples``, the number of samples of positive
@@ -230,8 +230,8 @@ def _take_rows(table: Table, rows: np.ndarray | slice) -> Table:
 
 
 def _merge_partitions(
-    sensitive_features: Table, sample_weight: Table | None, columns: dict[str, Any]
-) -> tuple:
+    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, Any]
+) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     """Distinct rows of partitioned data, and their sums, gathered in memory."""
     partitions = partitions_of(
         sensitive_features=sensitive_features, sample_weight=sample_weight, **columns

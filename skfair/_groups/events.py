@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+    from skfair._utils.api import GroupName
     from skfair._utils.tables import Table
 
 
@@ -356,11 +357,11 @@ class CellEvents(NamedTuple):
 
     events: Events
     counts: np.ndarray
-    labels: list
+    labels: list[tuple[str, GroupName]]
     report_order: np.ndarray
-    blocks: list
-    overall: list
-    empty: dict
+    blocks: list[tuple[int, ...]]
+    overall: list[int]
+    empty: dict[tuple[str, GroupName], int]
     clusters: np.ndarray | None = None
 
     @property
@@ -459,7 +460,7 @@ def cell_events(cells, samples, groups, with_overall=False):
 
 def _encode_disjoint_cells(
     cells: dict[str, np.ndarray], n_samples: int
-) -> list[tuple[list, np.ndarray]]:
+) -> list[tuple[list[str], np.ndarray]]:
     """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
     numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
     for number, inside in enumerate(cells.values(), start=1):
@@ -587,7 +588,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: Any, names: list) -> list[np.ndarray]:
+def intervals_by_group(interval: Any, names: list[GroupName]) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs

@@ -19,10 +19,12 @@ from skfair._utils.checks import argument_error, check_exact_labels, join_names,
 from skfair._utils.tables import Table, to_pandas_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable
     from typing import Any, TypeGuard
 
-    from skfair._utils.api import Label, MatrixLike
+    from pandas.api.extensions import ExtensionArray
+
+    from skfair._utils.api import AttributeName, GroupName, Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -36,7 +38,7 @@ def is_encoded(sensitive_features: object) -> TypeGuard[Groups]:
 
 def attribute_columns(
     sensitive_features: TableLike | Groups, name: str = "sensitive_features"
-) -> list[Table]:
+) -> list[np.ndarray | ExtensionArray]:
     """One column per sensitive attribute; no conversion may merge values that differ.
 
     They are arrays of numpy, or of pandas where that has codes of its own. `name` is the argument
@@ -71,7 +73,7 @@ def attribute_columns(
     return columns
 
 
-def _values_of(column: pd.Series) -> np.ndarray | pd.api.extensions.ExtensionArray:
+def _values_of(column: pd.Series) -> np.ndarray | ExtensionArray:
     """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
     return getattr(column, "array", column) if prefers_factorize(column) else column.to_numpy()
 
@@ -92,7 +94,9 @@ def holds_string_objects(column: TableLike) -> bool:
     return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def unique_labels_and_codes(column: Table, about: str) -> tuple[np.ndarray, np.ndarray]:
+def unique_labels_and_codes(
+    column: np.ndarray | ExtensionArray, about: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values of an attribute, and the position of each sample's among them.
 
     Messages say `about` what attribute they are.
@@ -130,7 +134,7 @@ def unique_labels_and_codes(column: Table, about: str) -> tuple[np.ndarray, np.n
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _to_python_times(values: np.ndarray) -> list:
+def _to_python_times(values: np.ndarray) -> list[Any]:
     """Dates or durations as Python's own types, unless they are finer than microseconds."""
     rounded = values.astype(f"{values.dtype.kind}8[us]")
     return rounded.tolist() if (rounded == values).all() else list(values)
@@ -164,12 +168,12 @@ def unique_values(column: np.ndarray) -> np.ndarray:
 
 def _scan_values(column: np.ndarray) -> tuple[list[int], list[np.ndarray], np.ndarray]:
     """First position and mask of each of a few values, and the mask of all other entries."""
-    firsts: list = []
+    firsts: list[int] = []
     masks = []
     rest = np.ones(len(column), dtype=bool)
     # Up to four values are found by one pass for each; more are sorted.
     while rest.any() and len(firsts) < 4:
-        firsts.append(rest.argmax())
+        firsts.append(int(rest.argmax()))
         masks.append(column == column[firsts[-1]])
         rest &= ~masks[-1]
     return firsts, masks, rest
@@ -231,7 +235,7 @@ def sort_labels(column: Table) -> tuple[np.ndarray, np.ndarray]:
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _unique_objects_and_codes(column: list, about: str) -> tuple[list, np.ndarray]:
+def _unique_objects_and_codes(column: list[Any], about: str) -> tuple[list[Any], np.ndarray]:
     """As `unique_labels_and_codes`, of a list of Python objects."""
     try:
         labels = set(column)
@@ -260,9 +264,7 @@ def _unique_objects_and_codes(column: list, about: str) -> tuple[list, np.ndarra
     return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
 
 
-def check_one_label_type(
-    labels: np.ndarray | list | tuple[np.datetime64 | float | str, ...], name: str
-) -> None:
+def check_one_label_type(labels: Collection[Any], name: str) -> None:
     """Raise for labels of different types: to Python 1 equals True, to a reader 1 equals "1".
 
     Missing values have no type. `name` says in the message what the labels are. Complex numbers and
@@ -296,7 +298,7 @@ def check_classes(labels: np.ndarray, name: str) -> None:
     check_classification_targets(labels)
 
 
-def check_attribute_label_types(labels: Iterator | list) -> None:
+def check_attribute_label_types(labels: Iterable[tuple[Any, ...]]) -> None:
     """Raise for groups, as tuples of labels, whose types differ within an attribute."""
     for attribute, column in enumerate(zip(*labels, strict=True)):
         check_one_label_type(column, f"attribute {attribute} of sensitive_features")
@@ -345,7 +347,7 @@ class GroupSummary(NamedTuple):
 
     labels: np.ndarray
     counts: np.ndarray
-    attributes: list
+    attributes: list[AttributeName]
 
 
 class Groups:
@@ -394,13 +396,13 @@ class Groups:
         *,
         codes: np.ndarray | None = None,
         matrix: sparse.csr_array | None = None,
-        attributes: list | None = None,
+        attributes: list[AttributeName] | None = None,
         ranks: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
     ):
-        names = [] if codes is None else list(range(labels.shape[1]))
+        names: list[AttributeName] = [] if codes is None else list(range(labels.shape[1]))
         self.labels = labels
-        self.attributes = attributes or names
+        self.attributes: list[AttributeName] = attributes or names
         self.multiplicity = multiplicity
         # Position of each group when they are sorted by label.
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
@@ -459,7 +461,7 @@ class Groups:
         """
         return self.regroup(np.zeros(len(self), dtype=np.intp), _one_column([name]))
 
-    def rename(self, attributes: list) -> Groups:
+    def rename(self, attributes: list[AttributeName]) -> Groups:
         """The same disjoint groups, with other names of their attributes.
 
         Parameters
@@ -608,7 +610,7 @@ class Groups:
         return np.rint(np.bincount(codes, shares, len(self.labels))).astype(np.intp)
 
     @property
-    def names(self) -> list:
+    def names(self) -> list[GroupName]:
         """Names of the groups, a list of length n_groups."""
         return group_names(self.labels)
 
@@ -653,7 +655,7 @@ class Groups:
         labels : ndarray of object, shape (n_values, 1)
             Pairs (attribute, value), those of the first attribute first.
         """
-        labels: list = []
+        labels: list[tuple[AttributeName, Any]] = []
         columns = []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
             values, codes = sort_labels(column)
@@ -786,7 +788,7 @@ def refuse_continuous_attributes(groups: Groups, is_compared: np.ndarray | None 
             )
 
 
-def _describe_numbers(name: int | str, numbers: Any) -> str:
+def _describe_numbers(name: AttributeName, numbers: Any) -> str:
     """The beginning of a sentence on an attribute of many numbers."""
     return (
         f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
@@ -813,9 +815,10 @@ def normalize_label(label: float | str) -> Label:
 
 def attribute_names(
     sensitive_features: TableLike | Groups, argument: str = "sensitive_features"
-) -> list | None:
+) -> list[AttributeName] | None:
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     sensitive_features = to_pandas_table(sensitive_features)
+    names: list[AttributeName]
     if is_encoded(sensitive_features):
         names = sensitive_features.attributes
         names = [] if names == list(range(len(names))) else names
@@ -871,12 +874,12 @@ def _groups_from_matrix(matrix: sparse.sparray, n_samples: int, name: str) -> Gr
     return groups
 
 
-def _one_column(labels: range | list[str | tuple[int | str, float | str]]) -> np.ndarray:
+def _one_column(labels: Collection[Any]) -> np.ndarray:
     """Labels of one attribute, (n_groups, 1); numpy would unpack those that are tuples."""
     return np.fromiter(labels, dtype=object, count=len(labels))[:, np.newaxis]
 
 
-def group_names(labels: np.ndarray) -> list:
+def group_names(labels: np.ndarray) -> list[GroupName]:
     """Names of groups: their label, or the tuple of their labels for several attributes."""
     if labels.shape[1] == 1:
         return labels[:, 0].tolist()

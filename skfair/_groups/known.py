@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,10 @@ from skfair._utils.tables import to_pandas_table
 from skfair.exceptions import MissingSensitiveFeaturesError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from skfair._groups.groups import GroupSummary
+    from skfair._utils.api import AttributeName
     from skfair._utils.tables import TableLike
 
 
@@ -78,7 +81,7 @@ def warn_of_unclear_labels(groups: Groups) -> None:
     """Warn of labels of attributes that may be one, and of those that look like missing values."""
     # Labels that `normalize_label` makes equal may be one group. A sparse matrix has no attributes.
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
-        by_text: dict = {}
+        by_text: dict[Any, list[Any]] = {}
         for label in dict.fromkeys(column):
             by_text.setdefault(normalize_label(label), []).append(label)
         similar = [labels for labels in by_text.values() if len(labels) > 1]
@@ -96,7 +99,7 @@ def warn_of_unclear_labels(groups: Groups) -> None:
 
 
 def fill_missing(
-    sensitive_features: TableLike, unknown: list | tuple = ()
+    sensitive_features: TableLike, unknown: Collection[Any] = ()
 ) -> pd.DataFrame | sparse.csr_array:
     """DataFrame of the attributes, with missing values named `MISSING`; encoded groups unchanged.
 
@@ -123,11 +126,11 @@ def fill_missing(
 
 
 def _mask_unknown_labels(
-    by_name: dict[int | str, pd.Series], unknown: list | tuple
-) -> dict[int | str, pd.Series]:
+    by_name: dict[AttributeName, pd.Series], unknown: Collection[Any]
+) -> dict[AttributeName, pd.Series]:
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}
-    occurring: set = set()
+    occurring: set[Any] = set()
     known = {}
     for name, column in by_name.items():
         labels = [label for label in column.unique() if normalize_label(label) in wanted]
@@ -142,7 +145,7 @@ def _mask_unknown_labels(
 
 
 def _fill_column(
-    column: pd.Series, name: int | str
+    column: pd.Series, name: AttributeName
 ) -> np.ndarray | pd.api.extensions.ExtensionArray:
     """Values of an attribute, as text if any is missing."""
     if not column.isna().any():
@@ -286,7 +289,7 @@ def encode_known_values(
     (n_samples, n_attributes). Unknown values are handled as `encode_known_groups` does.
     """
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
-    codes_by_attribute: dict = {}
+    codes_by_attribute: dict[AttributeName, dict[Any, int]] = {}
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
         codes_by_attribute.setdefault(attribute, {})[value] = code
     groups = order_attributes(groups, summary.attributes, "the fit")
@@ -302,10 +305,10 @@ def encode_known_values(
     return codes
 
 
-def _encode_recorded(sensitive_features: TableLike, n_samples: int) -> tuple:
+def _encode_recorded(sensitive_features: TableLike, n_samples: int) -> tuple[np.ndarray, Groups]:
     """Whether no attribute of a sample is missing, and the groups of the samples that have all."""
     if sparse.issparse(sensitive_features):
-        return None, check_groups(sensitive_features, n_samples)  # which raises
+        return np.ones(n_samples, dtype=bool), check_groups(sensitive_features, n_samples)
     columns = attribute_columns(sensitive_features)
     is_recorded = ~np.any([pd.isna(column) for column in columns], axis=0)
     if is_recorded.all() or len(is_recorded) != n_samples:
@@ -319,7 +322,9 @@ def _encode_recorded(sensitive_features: TableLike, n_samples: int) -> tuple:
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
 
-def _find_known_codes(names: list, known: dict, n_known: int | None = None) -> np.ndarray:
+def _find_known_codes(
+    names: Iterable[Any], known: dict[Any, int], n_known: int | None = None
+) -> np.ndarray:
     """Code of each name among the known ones, and their number for one that is unknown."""
     n_known = len(known) if n_known is None else n_known
     return np.array([known.get(name, n_known) for name in names], dtype=np.intp)
@@ -328,10 +333,10 @@ def _find_known_codes(names: list, known: dict, n_known: int | None = None) -> n
 def _handle_unknown(
     is_unknown: np.ndarray,
     is_recorded: np.ndarray,
-    unknown: list[int | str | tuple[str, int | str]],
-    known: dict,
+    unknown: Iterable[Any],
+    known: Iterable[Any],
     handle_unknown: str,
-    attribute: str | None = None,
+    attribute: AttributeName | None = None,
 ) -> None:
     """Raise for samples of unknown groups, or warn of them with ``handle_unknown="overall"``."""
     if not is_unknown.any():
@@ -354,7 +359,7 @@ def _handle_unknown(
     )
 
 
-def order_attributes(groups: Groups, attributes: list[int | str], source: str) -> Groups:
+def order_attributes(groups: Groups, attributes: list[AttributeName], source: str) -> Groups:
     """Groups with their attributes in the order of `attributes`, those of an earlier call.
 
     They are matched by name, or by position where either has no names. The name of a single
@@ -372,5 +377,5 @@ def order_attributes(groups: Groups, attributes: list[int | str], source: str) -
             f"{join_names(map(repr, names))}. Pass the same columns; a table may have them in any "
             "order."
         )
-    order = [names.index(name) for name in attributes] if is_permuted else numbers  # type: ignore[arg-type]
+    order = [names.index(name) for name in attributes] if is_permuted else numbers
     return groups._replace(labels=groups.labels[:, order], attributes=attributes, ranks=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,11 @@ if TYPE_CHECKING:
 
     from skfair._groups.arguments import FitArguments
     from skfair._partitions.collections import Block
+    from skfair._utils.api import AttributeName
     from skfair._utils.tables import TableLike
+
+    Cell: TypeAlias = tuple[Any, ...]
+    """The labels of a group, or these and a class."""
 
 
 AUTO_MIN_GROUP_SIZE = 30
@@ -386,7 +390,7 @@ def check_metric_input(
     return samples, arrays
 
 
-def cover_truth(columns: dict[str, TableLike | None], metrics: Iterable | tuple | list = ()) -> Any:
+def cover_truth(columns: dict[str, TableLike | None], metrics: Iterable[Any] = ()) -> Any:
     """The columns, in which prediction sets become decisions: whether each has the true value.
 
     A set is a row of booleans, one for each class, or a pair of numbers. Classes are the names of
@@ -620,12 +624,12 @@ class EncodedBlock:
     def __init__(
         self,
         X: np.ndarray,
-        cells: list[tuple[float | str | tuple, ...]],
+        cells: list[Cell],
         codes: np.ndarray,
         weights: np.ndarray | None = None,
         partition_and_start: tuple[int, ...] = (0, 0),
         target: np.ndarray | None = None,
-        attributes: Sequence[int | str] = (),
+        attributes: Sequence[AttributeName] = (),
     ) -> None:
         self.X = X
         self.cells = cells
@@ -635,7 +639,7 @@ class EncodedBlock:
         self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
-    def recode(self, positions: dict[tuple, int]) -> np.ndarray:
+    def recode(self, positions: dict[Cell, int]) -> np.ndarray:
         """Code of each row by the positions of cells; any for cells without weight."""
         codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
         return codes[self.codes]
@@ -702,8 +706,8 @@ class SampleSummary:
     def __init__(
         self,
         blocks: Partitions,
-        check: Callable = check_attribute_label_types,
-        key: Callable | None = None,
+        check: Callable[[list[Cell]], None] = check_attribute_label_types,
+        key: Callable[[Cell], Any] | None = None,
     ) -> None:
         counted = blocks.gather(_summarize_block)
         for error in (one for one in counted if isinstance(one, Exception)):
@@ -779,7 +783,7 @@ class SampleSummary:
 
 def _summarize_block(
     block: EncodedBlock | TypeError | ValueError,
-) -> TypeError | ValueError | tuple:
+) -> TypeError | ValueError | tuple[Any, ...]:
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
@@ -809,7 +813,7 @@ def find_first_rows(codes: np.ndarray, n_codes: int) -> np.ndarray:
     return first
 
 
-def _checksum_block(counted: tuple) -> int:
+def _checksum_block(counted: tuple[Any, ...]) -> int:
     """A number that differs where cells, weights or moments of a block do."""
     _, cells, *arrays = counted
     return zlib.crc32(

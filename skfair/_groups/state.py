@@ -29,7 +29,7 @@ class PlainStateMixin:
         plain = {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
         return plain | {_VERSION_KEY: __version__}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the stored state; raise if another minor version has stored it."""
         state = dict(state)
         stored_by = state.pop(_VERSION_KEY, "an earlier version")

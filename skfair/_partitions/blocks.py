@@ -44,7 +44,7 @@ class Blocks:
 
     def __init__(
         self,
-        read: Callable,
+        read: Callable[[int, Any], np.ndarray | pd.DataFrame],
         lengths: list[int],
         columns: Iterable[int | str],
         is_series: bool = False,
@@ -93,7 +93,7 @@ class Blocks:
             return block
         return block.iloc[:, 0] if hasattr(block, "iloc") else block[:, 0]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[np.ndarray | pd.DataFrame | pd.Series]:
         return map(self.read, range(self.n_blocks))
 
 
@@ -248,7 +248,7 @@ def _open_array(path: Path) -> Blocks:
 class _ParquetFile(_StoredFile):
     """A Parquet file, and the columns that the names of its folders give."""
 
-    def __init__(self, path: Path, folder_values: dict[str, int | str]) -> None:
+    def __init__(self, path: Path, folder_values: dict[str, int | str | None]) -> None:
         super().__init__(path)
         with self._open() as opened:
             schema, stored = opened.schema_arrow, opened.metadata
@@ -350,7 +350,7 @@ def _visible_parquet(folder: Path) -> list[Path]:
     )
 
 
-def _folder_values(folders: list[tuple[str, ...]]) -> list:
+def _folder_values(folders: list[tuple[str, ...]]) -> list[dict[str, int | str | None]]:
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
     # Hive partitioning: names of folders are column=value.
     texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]

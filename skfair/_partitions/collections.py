@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
     from dask.delayed import Delayed
-    from pandas import RangeIndex
 
+    from skfair._partitions.partitions import Function
     from skfair._utils.api import Decorated
     from skfair._utils.tables import Table, TableLike
 
@@ -185,7 +185,7 @@ def _describe_difference(names: list[str], expected: list[str]) -> str:
 # From collections of Dask, or of files, to partitions with the rows of all of them.
 
 
-def is_lazy(rows: TableLike) -> TypeGuard[Array | DataFrame | Series]:
+def is_lazy(rows: object) -> TypeGuard[Array | DataFrame | Series]:
     """Whether something is an array, a series or a dataframe of Dask."""
     return hasattr(rows, "__dask_graph__")
 
@@ -195,12 +195,12 @@ def has_frame_partitions(rows: object) -> TypeGuard[DataFrame]:
     return hasattr(rows, "map_partitions")
 
 
-def is_partitioned(*data: TableLike) -> bool:
+def is_partitioned(*data: object) -> bool:
     """Whether any of the data is an array or dataframe of Dask, or `Blocks`."""
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 
 
-def feature_attributes(X: Table) -> dict[str, np.ndarray | int]:
+def feature_attributes(X: Table | Array | DataFrame | Blocks) -> dict[str, np.ndarray | int]:
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
         names = getattr(X, "columns", None)
@@ -242,7 +242,7 @@ def load_columns_beside(X: TableLike, **columns: Any) -> dict[str, TableLike | N
     return columns | {name: _concatenate([block[name] for block in blocks]) for name in lazy}
 
 
-def _drop_features(block: Block) -> dict[str, np.ndarray]:
+def _drop_features(block: Block) -> dict[str, Table]:
     return {name: column for name, column in block.items() if name != "X"}
 
 
@@ -270,12 +270,12 @@ def _arrange_frame(
     name: str,
     expected: tuple[int, ...] | list[str],
     frame: pd.DataFrame,
-    partition_info: dict[str, int] | None = None,
+    partition_info: dict[str, Any] | None = None,
 ) -> pd.DataFrame:
     return arrange_columns(partition_number(partition_info), name, frame, expected)
 
 
-def partition_number(partition_info: dict | None) -> int | str:
+def partition_number(partition_info: dict[str, Any] | None) -> int | str:
     """The number of a partition, from what Dask says of it."""
     return "?" if partition_info is None else partition_info["number"]
 
@@ -339,7 +339,7 @@ def partitions_of(n_jobs: int | None = None, **columns: Any) -> Partitions:
     return Partitions(LocalThreads(reader, n_jobs))
 
 
-class Block(dict):
+class Block(dict[str, Any]):
     """The same rows of several collections, by name, with their place.
 
     That is the ``partition_index`` of their partition, and the position of the first of them in it,
@@ -350,7 +350,7 @@ class Block(dict):
         super().__init__(columns)
         self.partition_index, self.first = partition_index, first
 
-    def __reduce__(self) -> tuple[type[Block], tuple]:
+    def __reduce__(self) -> tuple[type[Block], tuple[dict[str, Any], int, int]]:
         return Block, (dict(self), self.partition_index, self.first)
 
 
@@ -439,7 +439,7 @@ def _checksum(column: TableLike) -> int:
     return zlib.crc32(values.tobytes())
 
 
-def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list:
+def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list[Delayed]:
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
@@ -514,7 +514,7 @@ def _bundle(*partitions: TableLike) -> pd.Series:
 # Predictions: methods that work row by row, for collections of Dask and for blocks of files.
 
 
-def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
+def row_by_row(empty: Callable[[Any], np.ndarray]) -> Callable[[Decorated], Decorated]:
     """Decorate a method of rows so that it takes collections of Dask, and blocks of files.
 
     Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
@@ -534,9 +534,11 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     array([0.5, 0.5, 0.5])
     """
 
-    def decorate(method: Callable) -> Callable:
+    def decorate(method: Function) -> Function:
         @wraps(method)
-        def answer(self: BaseEstimator, X: TableLike, **others: Any) -> Array | Series | np.ndarray:
+        def answer(
+            self: BaseEstimator, X: TableLike, **others: Any
+        ) -> Array | DataFrame | Series | np.ndarray:
             if not is_partitioned(X):
                 return method(self, X, **others)
             others = {name: rows for name, rows in others.items() if rows is not None}
@@ -552,7 +554,7 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
 
 
 def _gather_answers(
-    method: Callable,
+    method: Function,
     estimator: BaseEstimator,
     X: Blocks,
     others: dict[str, pd.Series | Blocks],
@@ -570,14 +572,14 @@ def _gather_answers(
 
 
 def _apply_to_block(
-    block: Block, method: Callable, estimator: BaseEstimator, empty: np.ndarray
+    block: Block, method: Function, estimator: BaseEstimator, empty: np.ndarray
 ) -> np.ndarray:
     """What a method answers about one block, which may have no rows."""
     return method(estimator, block.pop("X"), **block) if len(block["X"]) else empty
 
 
 def _call_on_chunk(
-    method: Callable,
+    method: Function,
     expected: dict[str, tuple[int, ...] | list[str]],
     empty: np.ndarray,
     number: int,
@@ -594,11 +596,11 @@ def _call_on_chunk(
 
 
 def _apply_to_chunks(
-    method: Callable,
+    method: Function,
     X: Array | DataFrame | Series,
-    others: dict[str, Array | DataFrame | Series],
+    others: dict[str, Any],
     empty: np.ndarray,
-) -> Array | Series:
+) -> Array | DataFrame | Series:
     """A method of chunks of X and of other collections with the same rows, as one of Dask."""
     is_frame = has_frame_partitions(X)
     for name, rows in others.items():
@@ -633,7 +635,10 @@ def _apply_to_chunks(
 
 
 def _apply_to_array_chunk(
-    answer: Callable, n_axes: list, *chunks: np.ndarray, block_id: tuple[int, ...] | None = None
+    answer: Function,
+    n_axes: list[int],
+    *chunks: np.ndarray,
+    block_id: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     number = "?" if block_id is None else block_id[0]
     # Undo the reshape to the dimensions of X.
@@ -645,12 +650,12 @@ def _apply_to_array_chunk(
 
 
 def _apply_to_frame_chunk(
-    answer: Callable,
+    answer: Function,
     *chunks: pd.DataFrame | pd.Series,
-    partition_info: dict[str, int | None] | None = None,
-) -> pd.Series:
+    partition_info: dict[str, Any] | None = None,
+) -> pd.DataFrame | pd.Series:
     return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
 
 
-def _as_frame(answers: np.ndarray, index: RangeIndex | None) -> pd.Series:
+def _as_frame(answers: np.ndarray, index: pd.Index | None) -> pd.DataFrame | pd.Series:
     return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

@@ -19,12 +19,13 @@ from skfair._utils.checks import join_names, warn
 from skfair._utils.fit import single_threaded_blas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
+    from dask.array import Array
     from dask.delayed import Delayed
     from distributed import Client, Future
 
-    from skfair._utils.tables import TableLike
+    from skfair._partitions.partitions import Engine, Function
 
 
 CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
@@ -54,11 +55,11 @@ class DaskWorkers:
     """
 
     is_cluster = True
-    only_block = None
+    only_block: Any = None
 
-    def __init__(self, client: Client, partitions: list[Delayed | Future]) -> None:
+    def __init__(self, client: Client, partitions: Sequence[Delayed | Future[Any]]) -> None:
         self.client, self.partitions = client, list(partitions)
-        self._latest: list = []
+        self._latest: list[Future[Any]] = []
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
         self._batches: list[list[int]] | None = None
         # Partitions of a worker that is lost later are computed again.
@@ -67,7 +68,7 @@ class DaskWorkers:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def results(self, task: Callable, others: list) -> list[list[TableLike | dict]]:
+    def results(self, task: Function, others: list[Engine]) -> list[Any]:
         """Results of a task for each partition, in their order."""
         with _explain_errors(self.client):
             batches = self._batches_of_workers()
@@ -79,7 +80,7 @@ class DaskWorkers:
         by_number = dict(pairs)
         return [by_number[number] for number in range(len(self))]
 
-    def reduce(self, task: Callable, others: list, is_small: bool) -> Any:
+    def reduce(self, task: Function, others: list[Engine], is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         if is_small and self._is_direct:
             return tree_sum(self.results(task, others))
@@ -94,7 +95,7 @@ class DaskWorkers:
         # The last of the tree: no worker waits for another.
         return sum_all(gather(self.client, results))
 
-    def keep(self, task: Callable, others: list) -> DaskWorkers:
+    def keep(self, task: Function, others: list[Engine]) -> DaskWorkers:
         """An engine whose workers store the results of a task."""
         with _explain_errors(self.client):
             return DaskWorkers(self.client, self._submit(task, others))
@@ -114,16 +115,20 @@ class DaskWorkers:
         """Whether stored partitions may have been computed again."""
         return not self._workers <= _worker_addresses(self.client)
 
-    def concatenate(self, task, others, lengths, empty):
+    def concatenate(
+        self, task: Function, others: list[Engine], lengths: list[int], empty: np.ndarray
+    ) -> Array:
         """One array of Dask of the results of a task."""
         import dask.array as da
         from dask import delayed
 
         chunks = self.client.map(np.concatenate, self._submit(task, others), pure=False)
-        chunks = zip(map(delayed, chunks), lengths, strict=True)
         inner = empty.shape[1:]
         return da.concatenate(
-            [da.from_delayed(chunk, (length, *inner), meta=empty) for chunk, length in chunks]
+            [
+                da.from_delayed(delayed(chunk), (length, *inner), meta=empty)
+                for chunk, length in zip(chunks, lengths, strict=True)
+            ]
         )
 
     @property
@@ -153,11 +158,13 @@ class DaskWorkers:
             self._batches = [batch for batch in batches if batch]
         return self._batches or []
 
-    def _submit(self, task: Any, others: list, batches: tuple | list[list[int]] = ()) -> list:
+    def _submit(
+        self, task: Function, others: list[Engine], batches: Sequence[list[int]] = ()
+    ) -> list[Future[Any]]:
         """Futures of what a task makes of each partition, or lists of such by batch."""
         if self._is_direct:
-            columns = [self.partitions, *(other.partitions for other in others)]
-            call: partial = partial(_call_single_threaded, task)
+            columns: list[Any] = [self.partitions, *(other.partitions for other in others)]
+            call: partial[Any] = partial(_call_single_threaded, task)
             if batches:
                 call = partial(_call_on_batch, task, len(self))
                 columns = [range(len(self)), *columns]
@@ -165,8 +172,8 @@ class DaskWorkers:
             return self.client.map(call, *columns, pure=False)
         # The task is the result of a task itself, so that Dask computes it again if its worker is
         # lost. An object that was scattered would be gone.
-        task = self.client.submit(_identity, task, pure=False)
-        columns = [[task] * len(self), self.partitions, *(other.partitions for other in others)]
+        sent = self.client.submit(_identity, task, pure=False)
+        columns = [[sent] * len(self), self.partitions, *(other.partitions for other in others)]
         # Stored partitions are futures, with which one call per partition is submitted.
         if self.is_stored:
             return self.client.map(_call_single_threaded, *columns, pure=False)
@@ -176,7 +183,7 @@ class DaskWorkers:
         call = delayed(_call_and_free, pure=False)
         return self._compute_evenly([call(*row) for row in zip(*columns, strict=True)])
 
-    def _compute_evenly(self, calls: list[Delayed]) -> list[Future]:
+    def _compute_evenly(self, calls: list[Delayed]) -> list[Future[Any]]:
         """Futures of delayed calls, as many on each worker: those that store results need memory.
 
         Partitions in the memory of workers stay there. If a worker is lost, others take its calls.
@@ -222,7 +229,7 @@ def acquire_client() -> Client | None:
     return client
 
 
-def gather(client: Client, futures: list[Future], what: str | None = "Result") -> list:
+def gather(client: Client, futures: list[Future[Any]], what: str | None = "Result") -> list[Any]:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
@@ -318,11 +325,11 @@ class _StallClock:
         self._reason = reason
 
 
-_CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
+_CLOCKS: WeakKeyDictionary[Client, _StallClock] = WeakKeyDictionary()
 """The clock of each client."""
 
 
-def _await_results(client: Client, futures: list[Future]) -> list:
+def _await_results(client: Client, futures: list[Future[Any]]) -> list[Any]:
     """Results of tasks, none if one fails, unless workers cannot run them for too long."""
     clock = _CLOCKS.setdefault(client, _StallClock())
     timeout = _timeout()
@@ -353,7 +360,7 @@ def _cancel(gathering: Any) -> None:
     gathering.get_loop().call_soon_threadsafe(gathering.cancel)
 
 
-def _raise_if_failed(futures: list[Future], what: str | None) -> None:
+def _raise_if_failed(futures: list[Future[Any]], what: str | None) -> None:
     """Raise the error of the first task that failed, with its number."""
     statuses = [future.status for future in futures]
     failed = [
@@ -440,7 +447,7 @@ def _timeout() -> float:
     return float("inf") if timeout is None else timeout
 
 
-def _stall_message(client: Client, futures: list[Future], seconds: float, stall: str) -> str:
+def _stall_message(client: Client, futures: list[Future[Any]], seconds: float, stall: str) -> str:
     n_missing = sum(not future.done() for future in futures)
     return (
         f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
@@ -478,19 +485,19 @@ def check_worker_imports(client: Client) -> None:
             ) from error
 
 
-def _identity(task: Callable) -> Callable:
+def _identity(task: Function) -> Function:
     return task
 
 
-def _call_single_threaded(task: Callable, *columns: list) -> float | list:
+def _call_single_threaded(task: Function, *columns: list[Any]) -> Any:
     """Call a task on a worker, with sums of BLAS that do not depend on its number of threads."""
     with single_threaded_blas():
         return task(*columns)
 
 
 def _call_on_batch(
-    task: Callable, n_partitions: int, numbers: list[int], *columns: list[list]
-) -> list:
+    task: Function, n_partitions: int, numbers: list[int], *columns: list[list[Any]]
+) -> list[Any]:
     """Call a task on a worker with each of some partitions that it stores."""
     results = []
     for number, *row in zip(numbers, *columns, strict=True):
@@ -506,7 +513,7 @@ def _failure_note(what: str | None, number: int, n_futures: int) -> str:
     return f"{what} {number} of {n_futures} could not be computed."
 
 
-def _call_and_free(task: Callable, *columns: list) -> float | list:
+def _call_and_free(task: Function, *columns: list[Any]) -> Any:
     """Call a task with a partition that was read for it."""
     result = _call_single_threaded(task, *columns)
     free_memory()

@@ -12,7 +12,7 @@ from functools import cache, partial, reduce
 from itertools import chain, count, starmap
 from operator import add
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,9 +22,20 @@ from skfair._utils.checks import warn
 from skfair._utils.fit import single_threaded_blas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pandas as pd
+    from dask.array import Array
+
+    from skfair._partitions.dask import DaskWorkers
+
+    Function: TypeAlias = Callable[..., Any]
+    """A function of a block, or of the blocks of a partition, and what goes with them."""
+
+    Engine: TypeAlias = "LocalThreads | DaskWorkers"
+    """Where partitions are, and who computes functions of them."""
+
+    Step: TypeAlias = tuple[Function, Sequence[Any]]
+    """A function of blocks, and its further arguments."""
 
 
 BLOCK_SIZE = 1 << 16
@@ -59,13 +70,13 @@ class Partitions:
     [(2, 3), (1, 3)]
     """
 
-    engine: Any
-    steps: tuple = ()
+    engine: Engine
+    steps: tuple[Step, ...] = ()
 
     def __len__(self) -> int:
         return len(self.engine)
 
-    def map(self, function: Callable, *arguments: Any) -> Partitions:
+    def map(self, function: Function, *arguments: Any) -> Partitions:
         """What a function makes of every block.
 
         In memory it is computed at once. Elsewhere it is computed in every pass, unless `persist`
@@ -74,13 +85,13 @@ class Partitions:
         # A single block in memory needs no engine: most fits have no more, and many small steps.
         if self.engine.only_block is not None:
             block = function(self.engine.only_block[0], *map(_only_block, arguments))
-            return Partitions(type(self.engine)([[block]]))
+            return Partitions(LocalThreads([[block]]))
         # Blocks in memory are computed now, once; all others are lazy, as results may exceed
         # memory.
         mapped = Partitions(self.engine, (*self.steps, (function, arguments)))
         return mapped.keep() if self.engine.is_stored and not self.engine.is_cluster else mapped
 
-    def reduce(self, function: Callable, *arguments: Any, is_small: bool = False) -> Any:
+    def reduce(self, function: Function, *arguments: Any, is_small: bool = False) -> Any:
         """Sum over all blocks of what a function makes of each.
 
         The order depends on the numbers of blocks and partitions alone: eight neighbouring blocks
@@ -93,7 +104,7 @@ class Partitions:
             *self._partition_function((function, arguments), combine=tree_sum), is_small
         )
 
-    def gather(self, function: Callable, *arguments: Any) -> list:
+    def gather(self, function: Function, *arguments: Any) -> list[Any]:
         """What a function makes of every block, brought to this process."""
         if self.engine.only_block is not None:
             return [function(self.engine.only_block[0], *map(_only_block, arguments))]
@@ -112,22 +123,22 @@ class Partitions:
 
     def may_have_changed(self) -> bool:
         """Whether partitions stored on a cluster were computed again, as a worker was lost."""
-        return self.engine.is_cluster and self.engine.has_lost_workers()
+        return self.engine.has_lost_workers()
 
     def release(self) -> None:
         """Free what `persist` stored on a cluster; there are no further passes."""
-        if self.engine.is_cluster:
-            self.engine.release()
+        self.engine.release()
 
-    def concatenate(self, lengths: list[int], empty: np.ndarray) -> np.ndarray:
+    def concatenate(self, lengths: list[int], empty: np.ndarray) -> np.ndarray | Array:
         """Blocks that are arrays, as one array."""
         return self.engine.concatenate(*self._partition_function(), lengths, empty)
 
     def _partition_function(
-        self, *last: tuple, combine: Callable | type = list
-    ) -> tuple[Callable, list[LocalThreads]]:
+        self, *last: Step, combine: Function = list
+    ) -> tuple[Function, list[Engine]]:
         """A function of stored partitions, and the engines of what is handed out with them."""
-        steps, others = [], []
+        steps: list[Step] = []
+        others: list[Engine] = []
         for function, arguments in (*self.steps, *last):
             columns = []
             for argument in arguments:
@@ -156,14 +167,14 @@ class Partitions:
 
 
 def evaluate_partition(
-    steps: list[tuple], combine: Callable | type, blocks: list, *others: list[np.ndarray]
+    steps: list[Step], combine: Function, blocks: list[Any], *others: list[Any]
 ) -> Any:
     """Results of steps for each block of a stored partition, combined.
 
     A step is a function and its arguments: pairs (False, argument), or (True, position among the
     others), of which each block gets its own.
     """
-    results: Iterable = blocks
+    results: Iterable[Any] = blocks
     for function, arguments in steps:
         columns = [others[a] if is_column else [a] * len(blocks) for is_column, a in arguments]
         # Lazy: a block goes through all steps before the next one, so that few results are held.
@@ -192,7 +203,7 @@ def warn_of_small_partitions(partitions: Partitions, lengths: list[int]) -> None
     )
 
 
-def _only_block(argument: Partitions) -> Any:
+def _only_block(argument: Any) -> Any:
     return argument.engine.only_block[0] if isinstance(argument, Partitions) else argument
 
 
@@ -208,10 +219,10 @@ def blocks(n_samples: int, size: int = BLOCK_SIZE) -> list[slice]:
     return [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
 
 
-def tree_sum(results: Any) -> np.ndarray | float | tuple:
+def tree_sum(results: Iterable[Any]) -> Any:
     """Sum of results, at least one, in the order of `Partitions.reduce`; few are held at a time."""
     # Levels of the tree: results, sums of eight of them, sums of eight of these ...
-    levels: list[list] = [[]]
+    levels: list[list[Any]] = [[]]
     for result in results:
         # Push the result; whenever eight terms of a level are there, their sum is a term of the
         # next.
@@ -230,7 +241,7 @@ def tree_sum(results: Any) -> np.ndarray | float | tuple:
     return sum_all(levels[-1])
 
 
-def sum_all(results: list | tuple) -> Any:
+def sum_all(results: Sequence[Any]) -> Any:
     """Sum of a few results of one form, from the first to the last."""
     if isinstance(results[0], tuple):
         return tuple(map(sum_all, zip(*results, strict=True)))
@@ -249,13 +260,13 @@ class Reader:
     np.int64(4)
     """
 
-    def __init__(self, read: pd.Series, n_partitions: int) -> None:
+    def __init__(self, read: Callable[[int], list[Any]], n_partitions: int) -> None:
         self._read, self._n_partitions = read, n_partitions
 
     def __len__(self) -> int:
         return self._n_partitions
 
-    def __getitem__(self, number: int) -> list:
+    def __getitem__(self, number: int) -> list[Any]:
         return self._read(number)
 
 
@@ -265,17 +276,17 @@ class LocalThreads:
     is_cluster = False
     n_workers = 1
 
-    def __init__(self, partitions: Reader | list[list], n_jobs: int | None = None) -> None:
+    def __init__(self, partitions: Reader | list[list[Any]], n_jobs: int | None = None) -> None:
         self.partitions, self.n_jobs = partitions, n_jobs
         self.is_stored = isinstance(partitions, list)
         # `Partitions` calls functions of a single block directly, see there.
         is_single = self.is_stored and len(partitions) == 1 == len(partitions[0])
-        self.only_block = partitions[0] if is_single else None
+        self.only_block: Any = partitions[0] if is_single else None
 
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def results(self, task, others):
+    def results(self, task: Function, others: list[Engine]) -> Iterator[Any]:
         """Yield what a task makes of each partition, in their order."""
         evaluate = partial(_call_on_partition, task, [self, *others])
         # Few rows, for which BLAS may use as many threads as it is set to.
@@ -288,23 +299,30 @@ class LocalThreads:
             mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
             yield from mapped(evaluate, range(len(self)))
 
-    def reduce(self, task: Callable, others: list[LocalThreads], is_small: bool) -> Any:
+    def has_lost_workers(self) -> bool:
+        """Whether partitions may have been computed again: threads are not lost."""
+        return False
+
+    def release(self) -> None:
+        """Nothing is stored elsewhere."""
+
+    def reduce(self, task: Function, others: list[Engine], is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         return tree_sum(self.results(task, others))
 
-    def keep(self, task: Callable, others: list) -> LocalThreads:
+    def keep(self, task: Function, others: list[Engine]) -> LocalThreads:
         """An engine that stores the results of a task."""
         return LocalThreads(list(self.results(task, others)), self.n_jobs)
 
     def concatenate(
-        self, task: Callable, others: list, lengths: list[int], empty: np.ndarray
+        self, task: Function, others: list[Engine], lengths: list[int], empty: np.ndarray
     ) -> np.ndarray:
         """One array of the results of a task."""
         arrays = chain.from_iterable(self.results(task, others))
         return np.concatenate([*arrays]).astype(empty.dtype, copy=False)
 
 
-def make_partitions(blocks: np.ndarray | range | list, n_jobs: int | None = None) -> Partitions:
+def make_partitions(blocks: Iterable[Any], n_jobs: int | None = None) -> Partitions:
     """Partitions in memory, of one block each.
 
     Examples
@@ -318,7 +336,7 @@ def make_partitions(blocks: np.ndarray | range | list, n_jobs: int | None = None
     return Partitions(LocalThreads([[block] for block in blocks], n_jobs))
 
 
-def _call_on_partition(task: Callable, engines: list[LocalThreads], number: int) -> Any:
+def _call_on_partition(task: Function, engines: list[Engine], number: int) -> Any:
     return task(*[engine.partitions[number] for engine in engines])
 
 
@@ -348,13 +366,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _shared_map(n_threads: int, function: Callable, values: range) -> list:
+def _shared_map(n_threads: int, function: Callable[[int], Any], values: range) -> list[Any]:
     """Results of a function of values, of which each thread takes the next one that is left.
 
     The calling thread works, too. Others are waited for once: to submit values and receive results
     one by one costs time in which all other threads are idle.
     """
-    results = [None] * len(values)
+    results: list[Any] = [None] * len(values)
     numbers = count()
     stop = Event()
     futures = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
 from numbers import Real
@@ -889,7 +889,7 @@ class ShareCurves(Estimates):
 
 
 def curve_contrasts(
-    blocks: list[range | tuple[int, ...]], n_events: int, n_thresholds: int, lag: int = 0
+    blocks: Sequence[Sequence[int]], n_events: int, n_thresholds: int, lag: int = 0
 ) -> sparse.csr_array:
     """Differences of every ordered pair of events of a block, at every threshold, as a csr_array.
 

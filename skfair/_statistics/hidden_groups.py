@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,9 @@ from skfair._statistics.gaps import Interval, gap_upper_limit, interval_of_large
 from skfair._utils.checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from skfair._utils.api import GroupName
     from skfair._utils.tables import Table, TableLike
 
 
@@ -88,7 +89,7 @@ class HiddenGroups(ABC):
     `names` are those of the groups.
     """
 
-    def __init__(self, names: list[int | str]) -> None:
+    def __init__(self, names: list[GroupName]) -> None:
         self.names = names
 
     @abstractmethod
@@ -122,7 +123,9 @@ class HiddenGroups(ABC):
         counts = self.count(within)[groups]
         return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
 
-    def extreme_rates(self, values: np.ndarray, cells: list) -> HiddenRates:
+    def extreme_rates(
+        self, values: np.ndarray, cells: Collection[tuple[np.ndarray, Any]]
+    ) -> HiddenRates:
         """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
 
         `cells` are pairs of a mask of samples and of positions of groups, which are its events.
@@ -165,7 +168,7 @@ class RecordedGroups(HiddenGroups):
 
     def __init__(
         self,
-        names: list[int | str],
+        names: list[GroupName],
         codes: np.ndarray,
         features: np.ndarray,
         odds_ratio: float = 1.0,
@@ -542,7 +545,7 @@ def describe_missing_assumption(odds_ratio: float, features: str) -> str:
     )
 
 
-def _largest_odds_ratio(interval: Callable) -> float:
+def _largest_odds_ratio(interval: Callable[[float], Interval]) -> float:
     """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
     if not interval(1.0).low > 0.0:
         return np.nan
@@ -645,7 +648,7 @@ def check_odds_ratio(odds_ratio: float) -> float:
     return float(odds_ratio)
 
 
-def _check_compared(names: list[int | str], compared: np.ndarray) -> None:
+def _check_compared(names: list[GroupName], compared: np.ndarray) -> None:
     """Raise if fewer than two groups have enough records, and warn of those that have too few."""
     omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
     if len(compared) < 2:

@@ -1,7 +1,7 @@
 """What public signatures share: docstring entries and types."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from re import Match
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
@@ -26,6 +26,12 @@ MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 Label = float | str | bool
 """A class."""
 
+GroupName: TypeAlias = Hashable
+"""The label of a group, or the tuple of its labels if there are several attributes."""
+
+AttributeName: TypeAlias = Hashable
+"""The name of a sensitive attribute, or its position where columns have no names."""
+
 RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""
 
@@ -33,11 +39,14 @@ RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 class Splitter(Protocol):
     """What scikit-learn calls a splitter of cross-validation."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator: ...
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]: ...
 
 
 CrossValidation: TypeAlias = int | str | Splitter | Iterable[tuple[np.ndarray, np.ndarray]] | None
 """What ``cv`` is in a call; None is the default of the estimator."""
+
+Intervals: TypeAlias = ArrayLike | Mapping[GroupName, ArrayLike]
+"""Percentiles (alpha, beta), or several such pairs; a mapping has them by group."""
 
 Reference = Literal["groups", "overall", "above_overall"]
 Direction = Literal["below", "above"]
@@ -45,7 +54,7 @@ ComparisonMethod = Literal["between_groups", "to_overall", "above_overall"]
 Agg = Literal["worst_case", "mean"]
 """What the gap of a constraint or metric compares each group with."""
 
-Decorated = TypeVar("Decorated", bound=Callable)
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 """A function whose decorator keeps its signature."""
 
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -78,7 +87,7 @@ def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorat
     texts = {name: entry for section in sections for name, entry in _split_entries(section)}
     texts |= {name: dedent(block).strip() for name, block in blocks.items()}
 
-    def insert(placeholder: Match) -> str:
+    def insert(placeholder: Match[str]) -> str:
         margin, names = placeholder.groups()
         if any(name not in texts for name in names.split(", ")):
             return placeholder.group()

@@ -23,8 +23,7 @@ from sklearn.utils.validation import validate_data as validate_by_sklearn
 from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
-    from collections import ChainMap
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from types import FrameType
 
     from networkx import Graph
@@ -95,7 +94,7 @@ def _is_library_frame(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES
 
 
-def join_names(names: Iterable, limit: int = 10) -> str:
+def join_names(names: Iterable[Any], limit: int = 10) -> str:
     """Names for a message, as in "a, b and 3 more"; pass ``map(repr, labels)`` for labels."""
     names = list(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
@@ -122,13 +121,13 @@ def refuse_clusters(clusters: TableLike | None, what: str) -> None:
         )
 
 
-class Registry(dict):
+class Registry(dict[str, Any]):
     """Objects by name, with a function that says what an unknown name may mean.
 
     ``hint(name, registry)`` returns a sentence to end an error with, or an empty string.
     """
 
-    def __init__(self, objects: dict[str, type], hint: Callable) -> None:
+    def __init__(self, objects: Mapping[str, Any], hint: Callable[[Any, Registry], str]) -> None:
         super().__init__(objects)
         self.hint = hint
 
@@ -163,7 +162,7 @@ def check_choice(
 
 
 def resolve_name(
-    registry: ChainMap | Registry | dict[str, Any],
+    registry: Mapping[str, Any],
     what: Any,
     parameter: str,
     kind: type | tuple[type, ...] = object,
@@ -469,7 +468,7 @@ CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
-def positive_class(labels: set, pos_label: float | str | None) -> Label:
+def positive_class(labels: set[Any], pos_label: float | str | None) -> Label:
     """The label that means success: pos_label, or 1 if the labels are 0 and 1 or -1 and 1.
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.

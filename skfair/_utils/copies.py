@@ -13,7 +13,7 @@ from skfair._utils.checks import warn
 from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skfair._utils.tables import Table, TableLike
 
@@ -96,7 +96,7 @@ def share_of_rows(rows: np.ndarray, table: np.ndarray) -> float:
     return float(np.isin(hashes, known).mean())
 
 
-def check_disjoint_folds(folds: list) -> None:
+def check_disjoint_folds(folds: Iterable[Sequence[np.ndarray]]) -> None:
     """Raise for folds, as (train, test) positions, whose training rows contain test rows."""
     for number, (train, test) in enumerate(folds):
         n_reused = int(np.isin(test, train).sum())
@@ -139,7 +139,7 @@ def _hash_both(
     return [hash_table(table) for table in tables]
 
 
-def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple:
+def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple[np.ndarray, ...]:
     """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
     numbers = [one for one in map(_numeric_values, (column, fitted)) if one is not None]
     if len(numbers) < 2:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LOCK = Lock()
 
-_limits: list = []
+_limits: list[Any] = []
 """The limit of each context that is open in this process; all but the first are None.
 
 Threads that each restored the limit that they found would lift it for those still running.
@@ -80,7 +80,7 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
     Users' own estimators have their threads: do not limit those of a fit that calls them.
     """
 
-    def decorate(fit: Callable) -> Callable:
+    def decorate(fit: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fit)
         def fit_or_restore(
             estimator: BaseEstimator, *args: Any, **kwargs: Any

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import Decorated
     from skfair._utils.tables import TableLike
 
 
@@ -102,7 +103,7 @@ ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
 class ScoredFunction(NamedTuple):
     """A function of scikit-learn's scorer, and what it takes of a model."""
 
-    function: Callable
+    function: Callable[..., Any]
     response_method: ResponseMethod
 
 
@@ -145,7 +146,7 @@ except ImportError:
         def _init_callback_context(self, **data: Any) -> Any:
             return NoCallbackContext()
 
-    def with_callbacks(fit: Callable) -> Callable:
+    def with_callbacks(fit: Decorated) -> Decorated:
         """The method as it is."""
         return fit
 

@@ -29,8 +29,23 @@ class DaskCollection(Protocol):
     def __dask_graph__(self) -> object: ...
 
 
+class RowsInBlocks(Protocol):
+    """Rows of files, or a column of them, that are read block by block."""
+
+    @property
+    def n_blocks(self) -> int: ...
+
+    def read(self, number: int) -> Any: ...
+
+
 TableLike: TypeAlias = (
-    MatrixLike | pd.DataFrame | pd.Series | ArrowStream | InterchangeTable | DaskCollection
+    MatrixLike
+    | pd.DataFrame
+    | pd.Series
+    | ArrowStream
+    | InterchangeTable
+    | DaskCollection
+    | RowsInBlocks
 )
 """An array, sparse matrix, list or data frame, or a column of one, of any library."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from skfair._statistics.estimates import Estimates
-    from skfair._utils.api import Label
+    from skfair._utils.api import AttributeName, Label
     from skfair._utils.tables import TableLike
     from skfair.audit._report_data import ReportData
 
@@ -170,7 +170,7 @@ def single_attributes(attributes: list[str]) -> list[str]:
     return single if is_combined else attributes
 
 
-def attribute_name(name: int | str, number: int) -> str:
+def attribute_name(name: AttributeName, number: int) -> str:
     """An attribute as text: columns without names are numbered from 1 on."""
     return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
@@ -60,7 +59,7 @@ from skfair._postprocessing.rank_shift import (
     search_with_guarantee,
     shifted_scores,
 )
-from skfair._utils.api import Label, MatrixLike
+from skfair._utils.api import Intervals, Label, MatrixLike
 from skfair._utils.checks import bound_text, limit_text, warn
 from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair._utils.parameters import (
@@ -267,7 +266,7 @@ class PartialParityPostprocessor(
     constraint: Annotated[
         str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
     ] = "partial_statistical_parity"
-    interval: Annotated[Sequence | dict | None, "no_validation"] = None
+    interval: Annotated[Intervals | None, "no_validation"] = None
     tolerance: Share | None = None
     confidence_level: OpenShare | None = None
     handle_unknown: Literal["error", "overall"] = "error"

@@ -19,7 +19,7 @@ from skfair._bound.units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair._groups import Groups, Samples
 from skfair._groups.events import cell_events
 from skfair._groups.samples import AUTO_MIN_GROUP_SIZE
-from skfair._utils.api import Direction, Reference
+from skfair._utils.api import Direction, GroupName, Reference
 from skfair._utils.checks import (
     argument_error,
     check_tolerance,
@@ -752,7 +752,7 @@ def bind_all(
 
 
 def warn_of_small_groups(
-    min_group_size: int | str, sizes: dict[int | str | tuple[int, float], int], is_one_left: bool
+    min_group_size: int | str, sizes: dict[GroupName, int], is_one_left: bool
 ) -> None:
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Integral, Real
@@ -15,6 +14,7 @@ from skfair._bound.bound import BoundConstraint
 from skfair._bound.convex import CONVEX_MEANS
 from skfair._bound.ranks import IntervalGap, RankSums, refuse_small_intervals
 from skfair._groups.events import cell_events, intervals_by_group
+from skfair._utils.api import Intervals
 from skfair._utils.parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair._utils.sklearn import Interval, StrOptions
 from skfair.constraints._constraint import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
 """A threshold of scores, or of predicted numbers."""
 
-Percentiles = Annotated[Sequence | dict, "no_validation"]
+Percentiles = Annotated[Intervals, "no_validation"]
 """An interval of percentiles, validated by `intervals_by_group`, which knows the groups."""
 
 

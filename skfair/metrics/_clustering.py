@@ -58,8 +58,10 @@ def _composition_tables(
         return clusters, groups.labels, [counts]
     # Add the intersections up to the values of each attribute.
     values, group_labels = groups.attribute_codes_of_groups()
-    columns = [column[:, np.newaxis] - column.min() for column in values.T]
-    tables = [counts @ (column == np.arange(column.max() + 1)) for column in columns]
+    tables = []
+    for column in values.T:
+        positions = column[:, np.newaxis] - column.min()
+        tables.append(counts @ (positions == np.arange(positions.max() + 1)))
     return clusters, group_labels, tables
 
 

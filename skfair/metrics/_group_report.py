@@ -210,8 +210,8 @@ def group_report(
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
-    groups = sensitive_features
-    weights = sample_weight
+    groups: TableLike = sensitive_features
+    weights: TableLike | None = sample_weight
     if all(map(_is_count_based, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     samples, arrays = check_metric_input(groups, weights, **columns)
@@ -437,8 +437,8 @@ def class_report(
             f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "
             "several classes to group_report, as in functools.partial(f1_score, average='macro')."
         )
-    groups = sensitive_features
-    weights = sample_weight
+    groups: TableLike = sensitive_features
+    weights: TableLike | None = sample_weight
     columns = {"y_true": y_true, "y_pred": y_pred}
     check_columns_of(by_name, columns | {"decisions": y_pred})
     if all(map(_is_count_based, by_name.values())):

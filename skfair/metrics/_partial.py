@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._groups.events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
 from skfair._groups.samples import check_metric_input
-from skfair._utils.api import Label, MatrixLike
+from skfair._utils.api import Intervals, Label, MatrixLike
 from skfair._utils.checks import check_choice, to_floats, warn
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
@@ -195,7 +194,7 @@ def _tabulate_ranks(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray
 def check_scored_members(
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: Sequence | dict,
+    interval: Intervals,
     **columns: Any,
 ) -> tuple[ScoredMembers, list[np.ndarray]]:
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
@@ -246,7 +245,7 @@ def partial_statistical_parity_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    interval: Sequence | dict,
+    interval: Intervals,
     scale: Literal["normalized", "raw"] = "normalized",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -346,7 +345,7 @@ def partial_demographic_parity_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    interval: Sequence | dict,
+    interval: Intervals,
     threshold: float = 0.0,
     scale: Literal["normalized", "raw"] = "normalized",
     sample_weight: ArrayLike | None = None,
@@ -421,7 +420,7 @@ def partial_group_auc_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    interval: Sequence | dict,
+    interval: Intervals,
     ties: Literal["half", "full"] = "half",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -522,7 +521,7 @@ def partial_equal_opportunity_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    interval: Sequence | dict,
+    interval: Intervals,
     threshold: float = 0.0,
     rank_within: Literal["group", "class"] = "group",
     scale: Literal["normalized", "raw"] = "normalized",
@@ -613,7 +612,7 @@ def partial_equalized_odds_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    interval: Sequence | dict,
+    interval: Intervals,
     threshold: float = 0.0,
     rank_within: Literal["group", "class"] = "group",
     scale: Literal["normalized", "raw"] = "normalized",

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from pandas import Timedelta, Timestamp
 
-    from skfair._utils.api import Label
+    from skfair._utils.api import GroupName, Label
     from skfair._utils.tables import Table, TableLike
     from skfair.audit import SensitiveFeatures
     from skfair.constraints import Constraint
@@ -595,7 +595,9 @@ def _takes_numbers(constraint: Constraint, y_true: np.ndarray) -> bool:
     return is_number and not any(values <= pair for pair in CONVENTIONAL_LABELS)
 
 
-def attribute_codes(groups: Groups, attributes: str) -> Iterator[tuple[str, np.ndarray, list]]:
+def attribute_codes(
+    groups: Groups, attributes: str
+) -> Iterator[tuple[str, np.ndarray, list[GroupName]]]:
     """For each comparison its name, and the code of each sample with the names of the groups.
 
     `attributes` is the constraint's: "each" compares the values of every attribute separately.
@@ -604,22 +606,23 @@ def attribute_codes(groups: Groups, attributes: str) -> Iterator[tuple[str, np.n
         name = ", ".join(map(str, groups.attributes)) if groups.attributes != [0] else "group"
         yield name, groups.codes, groups.names
         return
-    for name, column in zip(groups.attributes, groups.labels.T, strict=True):
+    for attribute, column in zip(groups.attributes, groups.labels.T, strict=True):
         values, codes = sort_labels(column)
-        yield str(name), codes[groups.codes], values.tolist()
+        yield str(attribute), codes[groups.codes], values.tolist()
 
 
-def list_references(constraint: Constraint, groups: Groups) -> list:
+def list_references(constraint: Constraint, groups: Groups) -> list[GroupName]:
     """The reference group of each comparison; empty for constraints without one."""
     if constraint.direction is None:
         return []
     set_reference_groups(constraint, groups)  # raises where attributes are others
-    labels = [constraint.reference[one] for one in groups.attributes]
+    references: Any = constraint.reference  # by attribute, if a direction is given
+    labels: list[GroupName] = [references[one] for one in groups.attributes]
     is_single = constraint.attributes == "each" or len(labels) == 1
     return labels if is_single else [tuple(labels)]
 
 
-def refuse_many_decimals(groups: list[float | str | tuple[str, int | str]]) -> None:
+def refuse_many_decimals(groups: list[GroupName]) -> None:
     """Raise for a measurement that the first batch has not divided into bins."""
     labels = [one if isinstance(one, tuple) else (one,) for one in groups]
     for column in zip(*labels, strict=True):
@@ -635,8 +638,8 @@ def refuse_many_decimals(groups: list[float | str | tuple[str, int | str]]) -> N
 
 
 def check_label_types(
-    known: list[float | str | tuple[str, int | str]],
-    names: list[float | str | tuple[str, int | str]],
+    known: list[GroupName],
+    names: list[GroupName],
 ) -> None:
     """Raise for groups whose labels are of another type than those of earlier batches."""
     labels = [name if isinstance(name, tuple) else (name,) for name in (*known, *names)]

@@ -623,7 +623,7 @@ class Comparison:
         other.gap = copy(self.gap)
         return other
 
-    def with_groups(self, names: list[float | str | tuple[str, int | str]]) -> Comparison:
+    def with_groups(self, names: list[GroupName]) -> Comparison:
         """Let groups join that have not occurred before; raise if labels are of other types."""
         check_label_types(self.groups, names)
         joined = [name for name in names if name not in self.groups]

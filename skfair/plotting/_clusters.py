@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -94,7 +94,7 @@ class ClusterCompositionDisplay(Display):
             If an attribute must be chosen, or there is none of that name.
         """
         check_is_fitted(estimator, "group_weights_")
-        names = group_names(estimator.groups_.labels)
+        names: list[Any] = group_names(estimator.groups_.labels)
         counts = estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.
         if getattr(estimator, "attributes", None) == "each":

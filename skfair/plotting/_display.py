@@ -12,13 +12,14 @@ from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import ModuleType
 
     import numpy as np
     from matplotlib.axes import Axes
     from pandas import Index
 
+    from skfair._utils.api import Intervals
     from skfair._utils.tables import Table, TableLike
     from skfair.metrics._partial import ScoredMembers
 
@@ -63,10 +64,10 @@ def import_pyplot() -> ModuleType:
 
 def write_legend(
     ax: Axes,
-    is_last: Callable = lambda handle, label: False,
+    is_last: Callable[[Any, str], bool] = lambda handle, label: False,
     *,
     loc: str = "lower left",
-    bbox_to_anchor: tuple = (0, 1),
+    bbox_to_anchor: tuple[float, float] = (0, 1),
     ncols: Any = None,
     **options: Any,
 ) -> None:
@@ -126,7 +127,7 @@ def check_scores(
     y_score: TableLike,
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: Sequence | dict | None,
+    interval: Intervals | None,
 ) -> ScoredMembers:
     """`ScoredMembers`; without an interval all ranks are in it."""
     ranks = (0.0, 1.0) if interval is None else interval

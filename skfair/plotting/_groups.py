@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.events import intervals_by_group
-from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.api import Axes, Intervals, Label, MatrixLike
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
@@ -418,7 +417,7 @@ class GroupRateCurveDisplay(Display):
     table: pd.DataFrame
     _: KW_ONLY
     reference: Label | None = None
-    interval: Sequence | dict | None = None
+    interval: Intervals | None = None
     name: str | None = None
 
     @classmethod
@@ -428,7 +427,7 @@ class GroupRateCurveDisplay(Display):
         X: MatrixLike,
         *,
         sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
+        interval: Intervals | None = None,
         reference: Label | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
@@ -474,7 +473,7 @@ class GroupRateCurveDisplay(Display):
         y_score: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
+        interval: Intervals | None = None,
         reference: Label | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +12,7 @@ from scipy.ndimage import gaussian_filter1d
 from sklearn.base import BaseEstimator
 
 from skfair._groups.events import intervals_by_group, is_in_intervals
-from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.api import Axes, Intervals, Label, MatrixLike
 from skfair._utils.parameters import make_constructor
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
@@ -91,7 +90,7 @@ class ScoreDistributionDisplay(Display):
 
     table: pd.DataFrame
     _: KW_ONLY
-    interval: Sequence | dict | None = None
+    interval: Intervals | None = None
     threshold: float | None = None
 
     @classmethod
@@ -101,7 +100,7 @@ class ScoreDistributionDisplay(Display):
         X: MatrixLike,
         *,
         sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
+        interval: Intervals | None = None,
         threshold: float | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
@@ -155,7 +154,7 @@ class ScoreDistributionDisplay(Display):
         y_score: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
+        interval: Intervals | None = None,
         threshold: float | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,

@@ -354,7 +354,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         if sum(self.summary.partition_lengths) > self.n_samples:
             mean = self.summary.mean
             labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)
-        return labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32))
+        return np.asarray(labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32)))
 
 
 def _to_problem(
