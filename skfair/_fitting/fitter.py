@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skfair._fitting.counting import DecisionCounter
     from skfair._problems.linear import LinearModel
     from skfair._problems.problem import Problem
-    from skfair._utils.tables import Table
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
 
@@ -411,7 +410,7 @@ class _LineSearch:
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
 
-    def scale(self, directions: Table) -> list[tuple[np.ndarray, np.ndarray]]:
+    def scale(self, directions: Iterable[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
         Directions that move no score are left out.

@@ -295,6 +295,6 @@ def _merge_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
     return table.groupby(keys, dropna=False, observed=True)[_SUM_COLUMNS].sum().reset_index()
 
 
-def _labels_of_each_type(column: pd.Series) -> list[str]:
+def _labels_of_each_type(column: pd.Series) -> list[Any]:
     """Labels of every type that a column holds: all of an object column, else the first."""
     return column.tolist() if column.dtype == object else column.dropna()[:1].tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-    from skfair._utils.api import GroupName
+    from numpy.typing import ArrayLike
+
+    from skfair._utils.api import GroupName, Intervals
     from skfair._utils.tables import Table
 
 
@@ -163,7 +165,7 @@ class Events:
         codes, mean_weights = self.codes_and_mean_weights
         return mean_weights * np.append(v, 0.0)[codes]
 
-    def take(self, rows: Table) -> Events:
+    def take(self, rows: slice | np.ndarray) -> Events:
         """The events of selected samples; the weights in each sum to 1 again.
 
         `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
@@ -198,7 +200,7 @@ class Events:
             of_rows = of_rows * factors
         return Events(self.n_events, len(codes), (codes, of_rows))
 
-    def embed(self, rows: slice, n_samples: int) -> Events:
+    def embed(self, rows: slice | np.ndarray, n_samples: int) -> Events:
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
         if self.codes_and_mean_weights is None:
             averaging = self.averaging_matrix
@@ -588,7 +590,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: Any, names: list[GroupName]) -> list[np.ndarray]:
+def intervals_by_group(interval: Intervals | None, names: list[GroupName]) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs
@@ -606,9 +608,7 @@ def intervals_by_group(interval: Any, names: list[GroupName]) -> list[np.ndarray
     return [_check_pairs(interval[name]) for name in names]
 
 
-def _check_pairs(
-    interval: np.ndarray | tuple[float, float] | list[float | tuple[float, float]],
-) -> np.ndarray:
+def _check_pairs(interval: ArrayLike | None) -> np.ndarray:
     """Disjoint pairs (alpha, beta) in ascending order, (n_pairs, 2)."""
     try:
         pairs = np.atleast_2d(np.asarray(interval, dtype=float))

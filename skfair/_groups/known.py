@@ -54,7 +54,7 @@ _GROUP_MARK_PATTERN = re.compile(_CLASS_MARK_PATTERN.pattern + r"|\b(decline[sd]
 """Labels, in lower case, that look like the mark of an unknown group."""
 
 
-def is_like_unknown(label: float | str, is_group: bool = True) -> bool:
+def is_like_unknown(label: object, is_group: bool = True) -> bool:
     """Whether a label looks like the mark of an unknown group or class; not `MISSING` itself."""
     pattern = _GROUP_MARK_PATTERN if is_group else _CLASS_MARK_PATTERN
     if not isinstance(label, str) or label == MISSING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial, wraps
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, TypeGuard
+    from typing import TypeGuard
 
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
@@ -195,7 +195,7 @@ def has_frame_partitions(rows: object) -> TypeGuard[DataFrame]:
     return hasattr(rows, "map_partitions")
 
 
-def is_partitioned(*data: object) -> bool:
+def is_partitioned(*data: TableLike | None) -> bool:
     """Whether any of the data is an array or dataframe of Dask, or `Blocks`."""
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 

@@ -12,7 +12,7 @@ from functools import cache, partial, reduce
 from itertools import chain, count, starmap
 from operator import add
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -26,13 +26,8 @@ if TYPE_CHECKING:
 
     from dask.array import Array
 
-    from skfair._partitions.dask import DaskWorkers
-
     Function: TypeAlias = Callable[..., Any]
     """A function of a block, or of the blocks of a partition, and what goes with them."""
-
-    Engine: TypeAlias = "LocalThreads | DaskWorkers"
-    """Where partitions are, and who computes functions of them."""
 
     Step: TypeAlias = tuple[Function, Sequence[Any]]
     """A function of blocks, and its further arguments."""
@@ -43,6 +38,44 @@ BLOCK_SIZE = 1 << 16
 
 FAN_IN = 8
 """How many results are added at a time."""
+
+
+class Engine(Protocol):
+    """Where partitions are, and who computes functions of them: threads, or workers of Dask.
+
+    ``only_block`` is a list of the block if there is one alone, and in memory, else None.
+    """
+
+    @property
+    def partitions(self) -> Any: ...
+
+    @property
+    def is_cluster(self) -> bool: ...
+
+    @property
+    def is_stored(self) -> bool: ...
+
+    @property
+    def only_block(self) -> Any: ...
+
+    @property
+    def n_workers(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def results(self, task: Function, others: list[Engine]) -> Iterable[Any]: ...
+
+    def reduce(self, task: Function, others: list[Engine], is_small: bool) -> Any: ...
+
+    def keep(self, task: Function, others: list[Engine]) -> Engine: ...
+
+    def concatenate(
+        self, task: Function, others: list[Engine], lengths: list[int], empty: np.ndarray
+    ) -> np.ndarray | Array: ...
+
+    def has_lost_workers(self) -> bool: ...
+
+    def release(self) -> None: ...
 
 
 @dataclass(eq=False, repr=False)

@@ -31,7 +31,7 @@ def make_folds(
     y: Table,
     strata: np.ndarray,
     params: Bunch | dict | None = None,
-    groups: Table = None,
+    groups: TableLike | None = None,
     *,
     is_real: bool = False,
 ) -> list[list[np.ndarray]]:
@@ -125,7 +125,7 @@ def _check_folds(cv: CrossValidation, folds: list[list[np.ndarray]], y: np.ndarr
             )
 
 
-def check_out_of_bag(cv: CrossValidation, groups: TableLike) -> None:
+def check_out_of_bag(cv: CrossValidation, groups: TableLike | None) -> None:
     """Raise for out-of-bag scores of samples that belong together: trees draw single samples."""
     if groups is not None and isinstance(cv, str) and cv == "oob":
         raise ValueError(

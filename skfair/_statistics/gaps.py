@@ -124,7 +124,7 @@ def interval_of_largest_contrast(
 def _group_estimates(
     values: TableLike,
     sensitive_features: TableLike,
-    sample_weight: TableLike,
+    sample_weight: TableLike | None,
     value_range: tuple[float, float] | None = None,
 ) -> Estimates:
     """`Rates` or `Means` of the groups, or `BoundedMeans` of values in a range."""

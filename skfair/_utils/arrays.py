@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from scipy import sparse
+    from scipy.sparse.linalg import LinearOperator
+
     from skfair._utils.tables import Table
 
 
@@ -31,7 +34,9 @@ def fill_isolated_degrees(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cluster_links(
-    affinity: Table, codes: np.ndarray, n_clusters: int
+    affinity: np.ndarray | sparse.sparray | sparse.spmatrix | LinearOperator,
+    codes: np.ndarray,
+    n_clusters: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of affinities of every node to every cluster, within clusters, and volumes.
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data as validate_by_sklearn
 from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from types import FrameType
 
     from networkx import Graph
@@ -151,9 +151,7 @@ def closest_name_hint(
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def check_choice(
-    name: str, value: int | str | None, known: dict[str, Any] | tuple[str | None, ...] | list[str]
-) -> None:
+def check_choice(name: str, value: object, known: Collection[Any]) -> None:
     """Raise unless an argument is one of the values that are known."""
     if value not in [*known]:
         names = join_names(map(repr, known))
@@ -428,9 +426,9 @@ def check_exact_labels(labels: np.ndarray, name: str) -> None:
 # The check of tolerances, for fits, audits, plans and monitors.
 
 
-def is_int(value: float, low: int = 1, high: float = np.inf) -> bool:
+def is_int(value: Any, low: int = 1, high: float = np.inf) -> bool:
     """Whether a value is an integer of this range, and no boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= high
+    return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high
 
 
 def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", of=None):

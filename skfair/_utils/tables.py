@@ -49,7 +49,14 @@ TableLike: TypeAlias = (
 )
 """An array, sparse matrix, list or data frame, or a column of one, of any library."""
 
-Table: TypeAlias = np.ndarray | sparse.sparray | sparse.spmatrix | pd.DataFrame | pd.Series
+Table: TypeAlias = (
+    np.ndarray
+    | sparse.sparray
+    | sparse.spmatrix
+    | pd.DataFrame
+    | pd.Series
+    | pd.api.extensions.ExtensionArray
+)
 """What computations take: a `TableLike` once it is in memory as NumPy, SciPy or pandas has it."""
 
 

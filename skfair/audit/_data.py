@@ -893,13 +893,13 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
         yield "cluster", audit.clusters
 
 
-def _fill_outcomes(columns: dict[str, Table | None]) -> dict[str, Table]:
+def _fill_outcomes(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns that there are, with the mask "has_outcome" if outcomes are missing.
 
     Another outcome takes their place, so that no class is added, and is never counted.
     """
     columns = {name: column for name, column in columns.items() if column is not None}
-    y_true = columns.get("y_true")
+    y_true: Any = columns.get("y_true")
     if y_true is None or is_partitioned(y_true) or np.ndim(y_true) != 1:
         return columns
     filled = y_true if is_pandas(y_true) else pd.Series(y_true)

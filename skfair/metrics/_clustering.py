@@ -21,6 +21,7 @@ from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
     from scipy import sparse
+    from scipy.sparse.linalg import LinearOperator
 
     from skfair._utils.tables import Table, TableLike
 
@@ -194,7 +195,7 @@ def share_ratio_score(
     """
     aggregate = find_aggregate(agg, np.min)
     ratios = cluster_share_ratios(
-        labels,  # type: ignore[arg-type]
+        labels,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         attributes=attributes,
@@ -203,7 +204,7 @@ def share_ratio_score(
 
 
 def cluster_share_ratios(
-    labels: np.ndarray | list,
+    labels: ArrayLike,
     *,
     sensitive_features: TableLike,
     sample_weight: TableLike | None = None,
@@ -220,7 +221,7 @@ def cluster_share_ratios(
 @register_metric("clustering", name="normalized_additive_violation", normalize=True)
 @register_metric("clustering")
 def additive_violation(
-    labels: np.ndarray | list[int],
+    labels: ArrayLike,
     *,
     sensitive_features: TableLike,
     sample_weight: TableLike | None = None,
@@ -399,7 +400,9 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def _check_square(affinity: Table) -> np.ndarray | sparse.csr_array:
+def _check_square(
+    affinity: Table | LinearOperator,
+) -> np.ndarray | sparse.sparray | sparse.spmatrix | LinearOperator:
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
         affinity = check_array(affinity, input_name="affinity")
@@ -414,9 +417,7 @@ def _check_square(affinity: Table) -> np.ndarray | sparse.csr_array:
 # Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
 
 
-def hypervolume(
-    cost: np.ndarray | list[int], balance: np.ndarray | list[float], *, reference: tuple
-) -> float:
+def hypervolume(cost: ArrayLike, balance: ArrayLike, *, reference: tuple[float, float]) -> float:
     """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
 
     See E. Zitzler and L. Thiele, PPSN 1998.

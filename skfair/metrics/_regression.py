@@ -227,7 +227,7 @@ def _check_losses(
     y_score: TableLike,
     sensitive_features: TableLike,
     loss: Any,
-    sample_weight: TableLike,
+    sample_weight: TableLike | None,
     pos_label: Label | None,
 ) -> tuple[Samples, np.ndarray, np.ndarray]:
     """Check the input: samples, their target -1 and +1, and their losses."""
@@ -386,8 +386,8 @@ def _group_means(
     y_true: TableLike,
     y_pred: TableLike,
     sensitive_features: TableLike,
-    sample_weight: TableLike,
-    measure: Callable,
+    sample_weight: TableLike | None,
+    measure: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, float]:
     """Mean of a function of the errors, in each group and over all samples."""
     samples, columns = check_metric_input(

@@ -68,7 +68,7 @@ class GroupScorer(BaseEstimator):
     _sign = 1
 
     @property
-    def _kwargs(self) -> dict[str, int]:
+    def _kwargs(self) -> dict[str, Label]:
         pos_label = getattr(self, "pos_label", None)
         return {} if pos_label is None else {"pos_label": pos_label}
 
@@ -77,7 +77,11 @@ class GroupScorer(BaseEstimator):
         return self._score_classes
 
     def _score_classes(
-        self, y_true: np.ndarray, y_pred: np.ndarray, pos_label: int | None = None, **metadata: Any
+        self,
+        y_true: np.ndarray,
+        y_pred: np.ndarray,
+        pos_label: Label | None = None,
+        **metadata: Any,
     ) -> float:
         """Score of predicted classes; the scorer knows the positive one."""
         return self(
@@ -483,7 +487,7 @@ def _decision_arguments(
     X: np.ndarray,
     y: np.ndarray | None,
     sensitive_features: TableLike,
-    pos_label: int | None = None,
+    pos_label: Label | None = None,
 ) -> tuple[tuple[np.ndarray], dict[str, float]]:
     """Arguments of a metric of scores at a threshold."""
     _, position = find_positive_class(estimator, pos_label)
@@ -493,11 +497,11 @@ def _decision_arguments(
 
 
 def _labelled_margin_arguments(
-    estimator: BaseEstimator,
+    estimator: _OneVsRest | BaseEstimator,
     X: np.ndarray,
     y: np.ndarray,
     sensitive_features: TableLike,
-    pos_label: int | None = None,
+    pos_label: Label | None = None,
 ) -> tuple:
     """Arguments of a metric of true classes and values of the decision function."""
     positive, position = find_positive_class(estimator, pos_label)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from skfair._groups.groups import Groups
+    from skfair._utils.api import GroupName
     from skfair.monitoring._batches import Cohort, MonitorSettings
     from skfair.monitoring._recent import Decisions
 

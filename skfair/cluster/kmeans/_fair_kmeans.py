@@ -69,6 +69,7 @@ from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
 
 if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
     from sklearn.utils import Tags
 
     from skfair._utils.tables import TableLike
@@ -149,7 +150,7 @@ class KMeansInput(NamedTuple):
 
     def point_attributes(
         self, point: MeasuredPoint
-    ) -> dict[str, np.ndarray | GroupSummary | float]:
+    ) -> dict[str, np.ndarray | DaskArray | GroupSummary | float]:
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
         # The bound is that of the limits reached: no clustering with these centres and limits is
@@ -183,7 +184,7 @@ class KMeansInput(NamedTuple):
 
     def label_attributes(
         self, parameters: FairKMeans, labels: np.ndarray
-    ) -> dict[str, np.ndarray | GroupSummary | float]:
+    ) -> dict[str, np.ndarray | DaskArray | GroupSummary | float]:
         """Fitted attributes of labels of all rows in memory."""
         labels_of_samples = labels[self.positive_weight_samples]
         point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)  # type: ignore[arg-type]
@@ -191,7 +192,7 @@ class KMeansInput(NamedTuple):
 
     def clustering_attributes(
         self, point: ClusteringPoint
-    ) -> dict[str, np.ndarray | GroupSummary | float]:
+    ) -> dict[str, np.ndarray | DaskArray | GroupSummary | float]:
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
@@ -207,7 +208,7 @@ class KMeansInput(NamedTuple):
             **balance_attributes(by_group, self.requirements, problem.rounding_weight),
         }
 
-    def row_label_attributes(self, point: ClusteringPoint) -> dict[str, np.ndarray]:
+    def row_label_attributes(self, point: ClusteringPoint) -> dict[str, np.ndarray | DaskArray]:
         """The fitted labels of a point, and how many samples of each group they count."""
         problem, clustering = self.problem, point.clustering
         labels = problem.labels_of(point)
