@@ -62,7 +62,7 @@ from skfair._utils.sklearn import HasMethods, StrOptions, count_samples, with_ca
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.losses import LossName
+from skfair.losses import Loss, LossName
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
     tolerance: Share | None = None
     min_group_size: MinGroupSize = "auto"
     enforcement: Literal["auto"] | None = "auto"
-    loss: LossName | Callable = "logistic"
+    loss: LossName | Loss = "logistic"
     alpha: NonNegative = 1e-4
     solver: SolverName | Solver = "sqp"
     warm_start: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -33,7 +32,7 @@ from skfair._postprocessing.constrained_cv import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import check_base_type
-from skfair._utils.api import MatrixLike, RandomState
+from skfair._utils.api import GroupName, MatrixLike, RandomState
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     Array,
@@ -51,14 +50,14 @@ from skfair._utils.sklearn import HasMethods, StrOptions, with_callbacks
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
-    ConstraintName,
+    ConstraintLike,
     PartialDemographicParity,
     PartialStatisticalParity,
     applicable_constraint_names,
     check_applies_to_numbers,
     resolve_constraints,
 )
-from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
+from skfair.losses import AbsoluteLoss, Loss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
@@ -188,11 +187,11 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
+    constraint: ConstraintLike | None = "mean_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
     missing: MissingGroups = "error"
-    loss: LossName | Callable = "squared"
+    loss: LossName | Loss = "squared"
     alpha: NonNegative = 1e-4
     fit_intercept: bool = True
     group_interactions: bool | Literal["intercept"] = False
@@ -368,12 +367,12 @@ class PartialParityRegressor(LinearRegressor):
         | PartialDemographicParity
     ) = "partial_statistical_parity"
     _: KW_ONLY
-    interval: Array | dict | None = None
+    interval: Array | dict[GroupName, Array] | None = None
     tolerance: Share | None = None
     group_interactions: bool | Literal["intercept"] = False
     handle_unknown: Literal["error", "overall"] = "error"
     enforcement: Literal["auto"] | None = "auto"
-    loss: LossName | Callable = "squared"
+    loss: LossName | Loss = "squared"
     alpha: NonNegative = 1e-4
     fit_intercept: bool = True
     solver: PercentileSolver | Solver = "sqp"
@@ -585,13 +584,13 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     )
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
-    constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
+    constraint: ConstraintLike | None = "mean_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
     handle_unknown: Literal["error", "overall"] = "error"
-    loss: LossName | Callable | None = None
+    loss: LossName | Loss | None = None
     cv: Folds | None = None
     ensemble: bool = True
     n_jobs: int | None = None
@@ -770,7 +769,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         return HistGradientBoostingRegressor(random_state=0)
 
 
-def _describe_regressor(training: TrainingData, rule: Rule) -> tuple:
+def _describe_regressor(
+    training: TrainingData, rule: Rule
+) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Fitted attributes of the final linear model, its report, and its status."""
     unit = training.unit
     problem = rule.problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
@@ -449,8 +449,8 @@ def cross_fit_and_refit(
     cv: CrossValidation,
     strata: np.ndarray,
     groups: TableLike | None = None,
-    subtask: Callable = nullcontext,
-) -> tuple:
+    subtask: Callable[..., Any] = nullcontext,
+) -> tuple[BaseEstimator, list[BaseEstimator], np.ndarray]:
     """One classifier of two classes fitted to all samples, those of the folds, and their scores.
 
     Samples of negative stratum are left out. Partitioned X needs a fitted classifier.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -23,8 +22,12 @@ if TYPE_CHECKING:
     from skfair._bound.convex import MeanExcess
     from skfair._bound.ranks import RankSums
     from skfair._bound.rows import ConstraintValues
+    from skfair._partitions.partitions import Function
     from skfair._problems.model import LinearPoint
     from skfair.losses import Pointwise
+
+    Derivatives: TypeAlias = tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    """Objective, its gradient, values of rows, their Jacobian, Hessian of the Lagrangian."""
 
 
 # Objective and rows of a problem at a point, with their derivatives.
@@ -279,7 +282,7 @@ class OnePassEvaluation(Evaluation):
         problem: Any,
         x: np.ndarray,
         ridge: np.ndarray,
-        reduce: Callable,
+        reduce: Function,
         multipliers: np.ndarray,
         is_near: bool,
     ) -> None:
@@ -331,8 +334,8 @@ class CompiledBlock:
     """
 
     block: Any
-    columns: tuple
-    losses: tuple
+    columns: tuple[np.ndarray, ...]
+    losses: tuple[Any, ...]
 
     @cached_property
     def _means_to_rows(self) -> np.ndarray:
@@ -346,7 +349,7 @@ class CompiledBlock:
         return sparse.block_diag([one for pair in pairs for one in pair], format="csr")
 
     @cached_property
-    def smooth(self) -> tuple | None:
+    def smooth(self) -> tuple[np.ndarray, ...] | None:
         """Arguments for the smooth means that are compared."""
         return _stack_arguments([one.sums for one in self.block.constraint], "smooth")
 
@@ -378,8 +381,8 @@ class CompiledBlock:
         return adds_up and (not len(self.block.lower) or self.smooth is not None)
 
     def evaluate(
-        self, x: np.ndarray, multipliers: np.ndarray, is_exact: bool, reduce: Callable | None = None
-    ) -> tuple | None:
+        self, x: np.ndarray, multipliers: np.ndarray, is_exact: bool, reduce: Function | None = None
+    ) -> Derivatives | None:
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
 
         Without what does not depend on the samples: penalty, and constant terms of rows. The
@@ -410,8 +413,8 @@ class CompiledBlock:
         multipliers: np.ndarray,
         is_exact: bool,
         buckets: MeanExcess,
-        reduce: Callable,
-    ) -> tuple:
+        reduce: Function,
+    ) -> Derivatives:
         """Evaluate rows of shares above thresholds by one pass of their kernel."""
         p, rows = self.block.model.n_parameters, self.block.rows
         weights = bucket_curvatures(rows, buckets, multipliers, is_exact)
@@ -426,7 +429,7 @@ class CompiledBlock:
         hessian = np.block([[gram, mixed.T], [mixed, of_aux]])
         return objective, gradient, values.values - rows.constant_term(x[p:]), jacobian, hessian
 
-    def measure_model(self, parameters: np.ndarray) -> tuple | None:
+    def measure_model(self, parameters: np.ndarray) -> tuple[Any, ...] | None:
         """Contribution to errors, decisions, objective, and the moments of each constraint."""
         if self._report_arguments is None:
             return None
@@ -471,7 +474,7 @@ class CompiledBlock:
         min_slope: float,
         lengths: np.ndarray,
         n_bins: int,
-    ) -> tuple | None:
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]] | None:
         """Contribution to errors and means at the ends of bins of lines (`count_along_lines`)."""
         from skfair._kernels.scores import sum_line_bins
 
@@ -497,7 +500,7 @@ class CompiledBlock:
 
     def _sum_block(
         self, parameters: np.ndarray, arguments: tuple[np.ndarray, ...]
-    ) -> tuple[np.ndarray, list]:
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Sums that judge a model, and the moments of each constraint."""
         from skfair._kernels.scores import sum_block_metrics
 
@@ -506,7 +509,7 @@ class CompiledBlock:
         return totals, _split_by_constraint(moments, arguments, axis=1)
 
 
-def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple:
+def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> Derivatives:
     """Sums over a block, by a kernel."""
     from skfair._kernels.scores import evaluate_block
 
@@ -517,7 +520,7 @@ def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple
 
 def _sum_shares(
     block: Any, parameters: np.ndarray, buckets: tuple[np.ndarray, ...], weights: np.ndarray
-) -> tuple:
+) -> Derivatives:
     """Sums over a block with shares of ranked samples, by a kernel."""
     from skfair._kernels.scores import evaluate_bucket_moments
 

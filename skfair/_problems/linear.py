@@ -199,7 +199,7 @@ class LinearModel:
         return replace(self, X=shift_columns(X, self.origin), original=X)
 
     @property
-    def kernel_columns(self) -> tuple | None:
+    def kernel_columns(self) -> tuple[np.ndarray, ...] | None:
         """X, and center and scale of its columns, for kernels; None if it is sparse or wide."""
         X = self.X
         if not isinstance(X, np.ndarray) or X.shape[1] > _MAX_KERNEL_COLUMNS:
@@ -514,7 +514,7 @@ class LinearBlocks:
         triples = zip(self.models, coef, intercept, strict=True)
         return np.concatenate([model.parameters(*values) for model, *values in triples])
 
-    def coefficients(self, parameters: np.ndarray) -> tuple:
+    def coefficients(self, parameters: np.ndarray) -> tuple[Any, np.ndarray]:
         """Coefficients of each model, a list, and intercepts, (n_models,)."""
         pairs = zip(self.models, self._split(parameters), strict=True)
         coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
@@ -611,8 +611,8 @@ class GroupwiseModel(LinearBlocks):
     array([ 0.,  2., 10.,  6.])
     """
 
-    models: list  # LinearModel of each group, on the rows of its members
-    rows: list  # indices of the members of each group; every sample is in one
+    models: list[LinearModel]  # of each group, on the rows of its members
+    rows: list[np.ndarray]  # indices of the members of each group; every sample is in one
 
     # It is linear in its parameters, as the model of a group is.
     initial, evaluate = LinearModel.initial, LinearModel.evaluate
@@ -635,7 +635,7 @@ class GroupwiseModel(LinearBlocks):
         """Length of a parameter vector."""
         return sum(model.n_parameters for model in self.models)
 
-    def _models_and_members(self) -> Iterator:
+    def _models_and_members(self) -> Iterator[tuple[LinearModel, np.ndarray]]:
         return zip(self.models, self.rows, strict=True)
 
     def take(self, rows: np.ndarray) -> GroupwiseModel:
@@ -665,7 +665,9 @@ class GroupwiseModel(LinearBlocks):
         """Score of each sample by `coefficients`, from the columns as passed."""
         return self._score_groups(LinearModel.predict, parameters)
 
-    def _score_groups(self, score: Callable, parameters: np.ndarray) -> np.ndarray:
+    def _score_groups(
+        self, score: Callable[[LinearModel, np.ndarray], np.ndarray], parameters: np.ndarray
+    ) -> np.ndarray:
         scores = np.empty(sum(map(len, self.rows)))
         for (model, rows), values in zip(
             self._models_and_members(), self._split(parameters), strict=True
@@ -717,7 +719,7 @@ class ArgmaxModel(LinearBlocks):
            [-1., -1.]])
     """
 
-    models: list  # LinearModel of each class, of the same samples, with intercepts
+    models: list[LinearModel]  # of each class, of the same samples, with intercepts
     design: sparse.csr_array  # (n_classes * n_samples, n_parameters) derivatives of the scores
     rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 

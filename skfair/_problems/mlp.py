@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from skfair._problems.linear import LinearModel
 from skfair._problems.model import (
+    ArrayFunction,
     ChunkedPoint,
     iter_points,
     moments,
@@ -23,7 +24,6 @@ from skfair._problems.model import (
 from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from numpy.typing import DTypeLike
@@ -49,7 +49,7 @@ def _tanh_slope(activations: np.ndarray) -> np.ndarray:
 
 
 # The sign of a rectified value, which is not negative, is its slope.
-ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {
+ACTIVATIONS: dict[str, tuple[ArrayFunction, ArrayFunction]] = {
     "relu": (_relu_in_place, np.sign),
     "tanh": (_tanh_in_place, _tanh_slope),
 }

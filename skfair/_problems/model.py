@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from skfair._utils.api import RandomState
     from skfair._utils.tables import Table, TableLike
+
+ArrayFunction: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""A function of an array that returns another one."""
 
 
 # The protocol of models, and the base of models that are linear in their parameters.
@@ -174,10 +177,10 @@ class LinearPoint(NamedTuple):
     """
 
     scores: np.ndarray
-    push_forward: Callable
-    pull_back: Callable
-    pull_back_rows: Callable
-    gram: Callable
+    push_forward: ArrayFunction
+    pull_back: ArrayFunction
+    pull_back_rows: Callable[[sparse.csr_array], np.ndarray]
+    gram: ArrayFunction
 
 
 # Networks at a point on many samples, evaluated in chunks.
@@ -198,7 +201,7 @@ def pull_back_sparse_rows(point: Any, slopes: sparse.csr_array) -> np.ndarray:
 
 def iter_points(
     model: Any, parameters: np.ndarray, n_samples: int, n_chunk: int
-) -> Iterator[tuple]:
+) -> Iterator[tuple[slice, Any]]:
     """Yield slices of `n_chunk` samples, and the model at them."""
     for rows in blocks(n_samples, n_chunk):
         yield rows, model.take(rows).evaluate(parameters)
@@ -211,7 +214,12 @@ class ChunkedPoint:
     Activations are recomputed where they are needed instead of stored.
     """
 
-    def __init__(self, model: Any, parameters: np.ndarray, iter_chunks: Callable) -> None:
+    def __init__(
+        self,
+        model: Any,
+        parameters: np.ndarray,
+        iter_chunks: Callable[[], Iterator[tuple[slice, Any]]],
+    ) -> None:
         self.model = model
         self.parameters = parameters
         self._iter_chunks = iter_chunks

@@ -17,14 +17,13 @@ from skfair._problems.evaluation import OnePassEvaluation
 from skfair._problems.problem import ConstrainedProblem, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.gap import RangeGap
     from skfair._bound.ranks import RankSums
-    from skfair._partitions.partitions import Partitions
-    from skfair._problems.evaluation import CompiledBlock
+    from skfair._partitions.partitions import Function, Partitions
+    from skfair._problems.evaluation import CompiledBlock, Derivatives
     from skfair._utils.api import RandomState
 
 
@@ -117,7 +116,7 @@ class PartitionedProblem(Problem):
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
         return "ranks" in self.constraint.metric_inputs
 
-    def _reduce_latest(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
+    def _reduce_latest(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> Derivatives:
         """Sums over all samples, as `OnePassEvaluation` takes them."""
         # The latest ones are stored: a solver and its driver both evaluate the start.
         key = (x.tobytes(), multipliers.tobytes(), is_near)
@@ -132,7 +131,7 @@ class PartitionedProblem(Problem):
         """The gap of each constraint, which blocks measure by their own."""
         return [one.gap for one in self.constraint]
 
-    def _reduce(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
+    def _reduce(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> Derivatives:
         reduce, compiled = self.partitions.reduce, self.compiled
         if any(getattr(one.sums, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
@@ -143,7 +142,7 @@ class PartitionedProblem(Problem):
             sums = reduce(_evaluate_block, x, multipliers, is_near, self._gaps)
         return sums
 
-    def _reduce_quotients(self, x: np.ndarray, multipliers: np.ndarray) -> tuple:
+    def _reduce_quotients(self, x: np.ndarray, multipliers: np.ndarray) -> Derivatives:
         """As `_reduce`, where rows are no sums: one pass for the sums, and one for the rest."""
         p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
@@ -178,7 +177,7 @@ class PartitionedProblem(Problem):
 
 def _contribute_derivatives(
     block: ConstrainedProblem, x: np.ndarray, weights: list[np.ndarray]
-) -> tuple:
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
     evaluation = block.evaluate(x)
     p = block.n_parameters
@@ -200,7 +199,7 @@ def _evaluate_block(
     multipliers: np.ndarray,
     is_near: bool,
     gaps: list[RangeGap],
-) -> tuple:
+) -> Derivatives:
     """Share of a block in objective, rows, and their derivatives."""
     # Scores are computed once, for the objective, the rows and all derivatives.
     evaluation = block.evaluate(x)
@@ -278,7 +277,7 @@ class PartitionedRankProblem(PartitionedProblem):
         return self._latest_condensed[key]
 
     @cached_property
-    def _latest_condensed(self) -> dict:
+    def _latest_condensed(self) -> dict[Any, tuple[BoundConstraint, np.ndarray]]:
         return {}  # the result of a fit is usually the model that was counted last
 
     def initial_point(
@@ -291,7 +290,7 @@ class PartitionedRankProblem(PartitionedProblem):
             [parameters, *(one.rows.initial_aux(scores) for one, scores in condensed)]
         )
 
-    def condense_all(self, parameters: np.ndarray) -> list:
+    def condense_all(self, parameters: np.ndarray) -> list[tuple[BoundConstraint, np.ndarray]]:
         """Each constraint on few samples, and their scores."""
         return [self.condense(number, parameters) for number in range(len(self.constraint))]
 
@@ -338,7 +337,7 @@ _N_BINS = 1 << 12
 
 
 def condense(
-    bound: BoundConstraint, scores: np.ndarray, count: Callable, collect: Callable
+    bound: BoundConstraint, scores: np.ndarray, count: Function, collect: Function
 ) -> tuple[BoundConstraint, np.ndarray]:
     """A constraint on few samples, and their scores, whose gap is that of the full data.
 

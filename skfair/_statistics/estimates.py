@@ -860,8 +860,8 @@ class ShareCurves(Estimates):
         self,
         shares: np.ndarray,
         sizes: np.ndarray,
-        transform: Callable,
-        is_counted: Callable | None = None,
+        transform: Callable[[np.ndarray], np.ndarray],
+        is_counted: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self._shares = shares
         self._transform = transform
@@ -876,7 +876,8 @@ class ShareCurves(Estimates):
 
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Transformed limits of the shares, as in `Estimates.limits`."""
-        return tuple(self._transform(limit).ravel() for limit in self._share_limits(level))
+        low, high = (self._transform(limit).ravel() for limit in self._share_limits(level))
+        return low, high
 
     def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """As `Estimates.upper`, but 0 for pairs that count nowhere, at a tenth of the error."""

@@ -407,7 +407,7 @@ class RatePosterior:
     tolerance: float
 
     def __post_init__(self) -> None:
-        self._latest: _LatestResult[list] = {}  # needed at many tolerances
+        self._latest: _LatestResult[list[Any]] = {}  # needed at many tolerances
 
     def probability(
         self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
@@ -529,7 +529,7 @@ class CurvePosterior:
         self,
         above: np.ndarray,
         sizes: np.ndarray,
-        intervals: list,
+        intervals: list[Any],
         units: np.ndarray,
         blocks: np.ndarray,
         tolerance: float,

@@ -26,7 +26,7 @@ def estimate_means(
     groups: Groups,
     weights: np.ndarray,
     clusters: np.ndarray | None = None,
-    kind: Callable = make_estimates,
+    kind: Callable[..., Estimates] = make_estimates,
 ) -> tuple[Estimates | None, np.ndarray]:
     """Means of values over the samples of each group, and the groups that have such samples.
 
@@ -93,7 +93,7 @@ def estimate_quotients(numerators, denominators, groups, weights, clusters=None)
 
 def estimate_areas(
     is_true: np.ndarray, scores: np.ndarray, groups: Groups, weights: np.ndarray
-) -> tuple:
+) -> tuple[AUCs | None, np.ndarray]:
     """Areas under the ROC curves of the groups that have both classes."""
     members = groups.members()
     complete = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
@@ -106,7 +106,9 @@ def estimate_areas(
 # Averages of estimates of the same groups.
 
 
-def estimate_averages(estimated: list) -> tuple:
+def estimate_averages(
+    estimated: list[tuple[Any, np.ndarray]],
+) -> tuple[Estimates | None, np.ndarray]:
     """Averages of estimates without common samples, and the groups that each of them has.
 
     `estimated` is a list of pairs of estimates, or None, and positions of groups.
@@ -244,7 +246,7 @@ def _fixed_total_limits(
         masses = np.exp(masses - masses.max())
         return counts, masses / masses.sum()
 
-    def solve_share(excess: Callable) -> float:
+    def solve_share(excess: Callable[[np.ndarray, np.ndarray], float]) -> float:
         # The excess of a tail over the error increases with the odds, from below to above 0.
         root = optimize.brentq(
             lambda odds: excess(*probabilities(odds)),
@@ -304,7 +306,7 @@ class GroupFunction:
     """
 
     function: Any
-    columns: list
+    columns: list[np.ndarray]
     weights: np.ndarray
     takes_weights: bool
 
@@ -316,7 +318,7 @@ class GroupFunction:
         weights = self.weights[rows] if self.is_weighted else None
         return self.function([column[rows] for column in self.columns], weights)
 
-    def make_resample_evaluator(self, rows: np.ndarray) -> Callable:
+    def make_resample_evaluator(self, rows: np.ndarray) -> Callable[[np.ndarray], float]:
         """Function of the number of times that each of the rows was drawn."""
         if not self.takes_weights:
             return lambda counts: self.function(

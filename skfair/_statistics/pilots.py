@@ -186,7 +186,9 @@ class FitPilot:
         return model.guarantee_probability_ >= level, accuracies[1], accuracies[0]
 
 
-def find_size(draw: Callable, power: float, smallest: int, largest: int) -> int:
+def find_size(
+    draw: Callable[[int, int, int], np.ndarray], power: float, smallest: int, largest: int
+) -> int:
     """Sample size at which draws succeed with a probability.
 
     ``draw(n_samples, n_draws, seed)`` tells which of some draws succeed. The log odds of success

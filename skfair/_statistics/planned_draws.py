@@ -16,7 +16,7 @@ from skfair._statistics.gaps import range_probability
 from skfair._utils.checks import argument_error, check_tolerance
 
 
-def find_total_size(is_enough: Callable) -> int:
+def find_total_size(is_enough: Callable[[int], bool]) -> int:
     """Smallest total size, to three digits, from which on it is enough."""
     low = 0
     high = 100

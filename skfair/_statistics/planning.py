@@ -442,7 +442,7 @@ def _posterior_width(tolerance: float, rates: np.ndarray, level: float, power: f
     return gap + (tolerance - gap) * certain / (certain + _NOISE_SHARE * noise)
 
 
-def _smallest_size(first: int, is_enough: Callable) -> int:
+def _smallest_size(first: int, is_enough: Callable[[int], bool]) -> int:
     """Smallest sample size of each group, from ``first`` on, that is enough."""
     # Bracket the size, then halve the bracket.
     low = first - 1

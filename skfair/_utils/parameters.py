@@ -50,6 +50,7 @@ Share = Annotated[float, Interval(Real, 0, 1, closed="both")]
 OpenShare = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 PositiveShare = Annotated[float, Interval(Real, 0, 1, closed="right")]
 Array = Annotated[ArrayLike, "array-like"]
+ClassWeight = dict[Any, float] | Literal["balanced"]
 Verbose = Annotated[int, "verbose"]
 MinGroupSize = PositiveInt | Literal["auto"]
 MissingGroups = Literal["error", "exclude", "at_random", "sufficient", "independent"]
@@ -138,7 +139,7 @@ def _checks(hint: Any) -> Iterator[Any]:
             yield from _checks(member)
     elif origin is Literal:
         yield StrOptions({*members})
-    elif hint is Callable:
+    elif Callable in (hint, origin):
         yield callable
     else:
         yield _CONSTRAINTS.get(hint, origin or hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -31,11 +30,12 @@ from skfair._fitting.outcome import FitTask
 from skfair._groups.arguments import FitArguments
 from skfair._partitions.collections import row_by_row
 from skfair._problems.mlp import MLPModel
-from skfair._utils.api import Label, MatrixLike, RandomState
+from skfair._utils.api import GroupName, Label, MatrixLike, RandomState
 from skfair._utils.checks import validate_data
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     Array,
+    ClassWeight,
     MissingGroups,
     NonNegative,
     OpenShare,
@@ -47,8 +47,8 @@ from skfair._utils.parameters import (
     validate_params,
 )
 from skfair._utils.sklearn import StrOptions, with_callbacks
-from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName, resolve_constraints
-from skfair.losses import AUCLoss, LossName, gives_log_odds
+from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintLike, resolve_constraints
+from skfair.losses import AUCLoss, Loss, LossName, gives_log_odds
 from skfair.solvers import IDCA, Solver, SolverName
 
 if TYPE_CHECKING:
@@ -288,19 +288,19 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    constraint: ConstraintLike | None = "demographic_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     missing: MissingGroups = "error"
     enforcement: Literal["auto"] | None = "auto"
-    loss: LossName | Callable = "logistic"
+    loss: LossName | Loss = "logistic"
     alpha: NonNegative = 1e-4
     fit_intercept: bool = True
     group_interactions: bool | Literal["intercept"] = False
     handle_unknown: Literal["error", "overall"] = "error"
     solver: SolverName | Solver = "sqp"
-    class_weight: dict | Literal["balanced"] | None = None
+    class_weight: ClassWeight | None = None
     pos_label: Label | None = None
     warm_start: bool = False
     random_state: RandomState = None
@@ -470,7 +470,7 @@ class PartialParityClassifier(LinearClassifier):
         str | Constraint, StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()
     ] = "partial_statistical_parity"
     _: KW_ONLY
-    interval: Array | dict | None = None
+    interval: Array | dict[GroupName, Array] | None = None
     tolerance: Share | None = None
     confidence_level: OpenShare | None = None
     group_interactions: bool | Literal["intercept"] = False
@@ -742,20 +742,20 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     True
     """
 
-    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    constraint: ConstraintLike | None = "demographic_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     enforcement: Literal["auto"] | None = "auto"
     hidden_layer_sizes: Array | PositiveInt = (64, 32)
     activation: Literal["relu", "tanh"] = "relu"
-    loss: LossName | Callable = "logistic"
+    loss: LossName | Loss = "logistic"
     alpha: NonNegative | None = None
     solver: SolverName | Solver = "adam-pd"
     early_stopping: bool = False
     validation_fraction: OpenShare = 0.1
     n_iter_no_change: PositiveInt = 10
-    class_weight: dict | Literal["balanced"] | None = None
+    class_weight: ClassWeight | None = None
     pos_label: Label | None = None
     warm_start: bool = False
     random_state: RandomState = None

@@ -51,6 +51,7 @@ from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     CONFIDENCE_LEVEL,
+    ClassWeight,
     OpenShare,
     PositiveInt,
     ProbabilisticClassifier,
@@ -60,7 +61,7 @@ from skfair._utils.parameters import (
     validate_params,
 )
 from skfair._utils.sklearn import HasMethods, with_callbacks
-from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.constraints import Constraint, ConstraintLike, resolve_constraints
 from skfair.exceptions import ConstraintCostWarning
 from skfair.losses import LogisticLoss
 
@@ -306,7 +307,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         | Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
         | None
     ) = None
-    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    constraint: ConstraintLike | None = "demographic_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
     k: PositiveInt | OpenShare | None = None
@@ -316,8 +317,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     handle_unknown: Literal["error", "overall"] = "error"
     cv: Folds | None = None
     ensemble: bool = True
-    class_weight: dict | Literal["balanced"] | None = None
-    pos_label: Label | list | None = None
+    class_weight: ClassWeight | None = None
+    pos_label: Label | list[Label] | None = None
     n_jobs: int | None = None
     verbose: Verbose = 0
 
@@ -633,7 +634,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         )
 
 
-def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> tuple:
+def _describe_rule(
+    estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule
+) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Fitted attributes of the final linear model, its report, and its status."""
     problem = rule.problem
     candidate = rule.guarantee.candidate

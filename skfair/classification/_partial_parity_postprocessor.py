@@ -590,7 +590,7 @@ def _fit_classifier(
     arguments: FitArguments,
     strata: np.ndarray,
     context: CallbackContext,
-) -> tuple:
+) -> tuple[BaseEstimator, list[BaseEstimator], np.ndarray]:
     """The classifier, those of the folds, and their scores."""
     fit_params, _ = route_metadata(estimator, estimator._base, arguments, {})
     with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:

@@ -84,6 +84,8 @@ AUDITED_CONSTRAINTS = Registry({**CONSTRAINTS, "calibration": Calibration}, cons
 """Constraints of claims and monitors by name: those of fits, and on calibration."""
 
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
+ConstraintLike = ConstraintName | Constraint | list[str | Constraint] | tuple[str | Constraint, ...]
+"""One constraint, or several."""
 
 
 def resolve_constraints(

@@ -40,6 +40,7 @@ from skfair.losses import (
     SELECTION_RATE_TABLE,
     CalibrationError,
     LogisticLoss,
+    Loss,
     LossName,
     Pointwise,
     SignedError,
@@ -481,7 +482,7 @@ class ConstraintOnLoss(Constraint):
         return ("scores", "numbers") if has_numbers else ("scores",)
 
     _: KW_ONLY
-    loss: LossName | Callable | None = None
+    loss: LossName | Loss | None = None
     tolerance: Tolerance | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
@@ -606,7 +607,7 @@ class BoundedGroupLoss(ConstraintOnLoss):
 
     upper_bound: NonNegative
     _: KW_ONLY
-    loss: LossName | Callable | None = None
+    loss: LossName | Loss | None = None
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 

@@ -28,6 +28,7 @@ from skfair._utils.api import Label, MatrixLike, RandomState
 from skfair._utils.checks import number_text, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
+    ClassWeight,
     NonNegative,
     OpenShare,
     PositiveInt,
@@ -37,8 +38,8 @@ from skfair._utils.parameters import (
 )
 from skfair._utils.sklearn import safe_indexing, with_callbacks
 from skfair.classification._classifiers import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.losses import LogisticLoss, LossName, Pointwise
+from skfair.constraints import ConstraintLike, resolve_constraints
+from skfair.losses import LogisticLoss, Loss, LossName, Pointwise
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result, choose_rows
 from skfair.torch._cells import BatchRows, FollowedRows
@@ -219,7 +220,7 @@ def _warn_of_two_targets(scores, samples):
         )
 
 
-def _warn_of_scaled_scores(module: Module | Callable | None, trained: Module) -> None:
+def _warn_of_scaled_scores(module: Module | Callable[..., Module] | None, trained: Module) -> None:
     """Warn where the layer that is enforced only scales and shifts the scores of the module."""
     is_new = hasattr(trained, "module_in_front") and not hasattr(module, "module_in_front")
     if is_new and trained[-1].in_features == 1:
@@ -383,19 +384,19 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     True
     """
 
-    module: Callable | None = None
-    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    module: Callable[..., Any] | None = None
+    constraint: ConstraintLike | None = "demographic_parity"
     _: KW_ONLY
     tolerance: NonNegative | None = None
     confidence_level: OpenShare | None = None
     enforcement: Literal["auto"] | None = "auto"
-    loss: LossName | Callable = "logistic"
+    loss: LossName | Loss = "logistic"
     alpha: NonNegative | None = None
     solver: SolverName | Solver | None = "adam-pd"
     early_stopping: bool = False
     validation_fraction: OpenShare = 0.1
     n_iter_no_change: PositiveInt = 10
-    class_weight: dict | Literal["balanced"] | None = None
+    class_weight: ClassWeight | None = None
     pos_label: Label | None = None
     device: Any = "cpu"
     warm_start: bool = False
@@ -651,7 +652,7 @@ def _result(evaluation: Any, multipliers: np.ndarray, n_iter: int) -> Result:
 # Losses of PyTorch.
 
 
-def _evaluate_loss(loss: Callable, scores: Tensor, target: Tensor) -> Pointwise:
+def _evaluate_loss(loss: Callable[..., Tensor], scores: Tensor, target: Tensor) -> Pointwise:
     """A loss of PyTorch with ``reduction="none"``, with its derivatives by each sample's score."""
     torch = require_torch()
     at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
