@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,11 +28,8 @@ from skfair.surrogates import SURROGATES
 from skfair.torch._samples import to_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from skfair._utils.tables import TableLike
     from skfair.losses import Loss
-    from skfair.surrogates import Sigmoid
 
 
 # Samples by group and class.
@@ -47,7 +44,7 @@ class Cells(NamedTuple):
 
     codes: np.ndarray  # (n_samples,)
     counts: np.ndarray  # (n_cells,)
-    labels: tuple
+    labels: tuple[tuple[Any, ...], ...]
 
     @property
     def target(self) -> np.ndarray:
@@ -166,7 +163,7 @@ class ConstraintSettings:
         return CellConstraint(bound, present, len(cells.counts))
 
 
-def resolve_surrogate(surrogate: Sigmoid | Callable | None) -> Loss:
+def resolve_surrogate(surrogate: str | Loss | None) -> Loss:
     """The surrogate of a name."""
     return resolve_name(SURROGATES, surrogate, "surrogate")
 

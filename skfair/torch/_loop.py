@@ -10,7 +10,8 @@ import numpy as np
 from skfair._utils.api import Tensor
 from skfair._utils.checks import resolve_name
 from skfair._utils.tables import TableLike
-from skfair.constraints import Constraint
+from skfair.constraints import ConstraintLike
+from skfair.losses import Loss
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
@@ -21,13 +22,13 @@ from skfair.torch._samples import disable_autocast, require_torch
 
 
 def constraint_values(
-    constraint: str | Constraint | list,
+    constraint: ConstraintLike,
     scores: Any,
     target: Any,
     sensitive_features: Any,
     *,
     tolerance: float | None = None,
-    surrogate: str | Callable = "sigmoid",
+    surrogate: str | Loss = "sigmoid",
     by_pair: bool = False,
 ) -> Tensor:
     r"""Excess of smooth gaps between groups over their tolerances, as a tensor.
@@ -158,11 +159,11 @@ def _check_first_order(gradient: Tensor) -> None:
         )
 
 
-_UNCOMPILED_FUNCTIONS: dict = {}
+_UNCOMPILED_FUNCTIONS: dict[Any, Any] = {}
 """Functions, and what torch.compile leaves as it is of them; no lru_cache, of which it warns."""
 
 
-def disable_compilation(function: Callable) -> Callable:
+def disable_compilation(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which torch.compile calls between two graphs and does not trace."""
     if function not in _UNCOMPILED_FUNCTIONS:
         _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
@@ -172,7 +173,9 @@ def disable_compilation(function: Callable) -> Callable:
 # Samples of other processes.
 
 
-def gather_samples(scores: Tensor, target: Tensor, sensitive_features: Tensor) -> tuple:
+def gather_samples(
+    scores: Tensor, target: Tensor, sensitive_features: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of
@@ -210,12 +213,13 @@ def gather_samples(scores: Tensor, target: Tensor, sensitive_features: Tensor) -
     rank = distributed.get_rank()
     n_processes = distributed.get_world_size()
     local = tuple(one.detach().cpu() for one in (scores, target, sensitive_features))
-    batches: list = [None] * n_processes
+    batches: list[Any] = [None] * n_processes
     distributed.all_gather_object(batches, local)
     columns = [[one.to(scores.device) for one in column] for column in zip(*batches, strict=True)]
     # The same values, with a gradient that is multiplied by the number of processes.
     columns[0][rank] = scores.detach() + n_processes * (scores - scores.detach())
-    return tuple(torch.cat(column) for column in columns)
+    gathered = [torch.cat(column) for column in columns]
+    return gathered[0], gathered[1], gathered[2]
 
 
 # Objectives of a step, with multipliers that move from step to step.
@@ -295,7 +299,7 @@ class ConstrainedObjective:
     (True, 1)
     """
 
-    def __init__(self, solver: str | Solver, parameters: Iterable):
+    def __init__(self, solver: str | Solver, parameters: Iterable[Tensor]):
         resolved: Any = resolve_name(SOLVERS, solver, "solver", Solver)
         # An entry of the registry may be a function that makes a solver.
         self.solver: Any = resolved if isinstance(resolved, Solver) else resolved()
@@ -366,7 +370,7 @@ class ConstrainedObjective:
             _, _, self._state = self.solver._weigh(self._state, mean, mean)
             self._total, self._n_calls = 0.0, 0
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """State between two steps, for ``torch.save``, beside those of module and optimiser.
 
         Returns
@@ -377,7 +381,7 @@ class ConstrainedObjective:
         """
         return {name: _save_value(value) for name, value in self._moving().items()}
 
-    def load_state_dict(self, state_dict: dict) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from a state, with the parameters that were passed to this object.
 
         Parameters
@@ -417,7 +421,7 @@ class ConstrainedObjective:
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
-def _check_number_of_values(state: dict, G: np.ndarray) -> None:
+def _check_number_of_values(state: dict[str, Any], G: np.ndarray) -> None:
     """Raise for values of another number than the multipliers of a state."""
     n_multipliers = len(state.get("multipliers", G))
     if n_multipliers != len(G):
@@ -432,7 +436,7 @@ _BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
 """Attributes of an objective that change beside the state of its method."""
 
 
-def _save_value(value: np.ndarray | list | float) -> Tensor | list[Tensor] | float:
+def _save_value(value: np.ndarray | list[Tensor] | float) -> Tensor | list[Tensor] | float:
     """A number, array or list of tensors as `torch.load` takes it, copied."""
     if isinstance(value, np.ndarray):
         return require_torch().tensor(value)

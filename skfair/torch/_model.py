@@ -35,7 +35,8 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from types import ModuleType
 
     from torch import Tensor
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from skfair._utils.api import RandomState
     from skfair.torch._outputs import ScoreLayer
+    from skfair.torch._samples import Inputs
 
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
@@ -74,7 +76,7 @@ class RandomStream:
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
-        self._outside: list = []
+        self._outside: list[Tensor] = []
         self._states = [
             torch.Generator(device=generator.device).manual_seed(seed).get_state()
             for generator in self._generators
@@ -101,7 +103,7 @@ def make_perceptron(inputs: Tensor) -> Module:
     return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
 
 
-def copy_module(module: Module, shared: tuple | list = ()) -> Module:
+def copy_module(module: Module, shared: Iterable[Tensor] = ()) -> Module:
     """A deep copy of a module, also where layers keep tensors that they have computed.
 
     The shared tensors are those of the module itself.
@@ -133,7 +135,7 @@ class FlatModule:
         module: Module,
         output_name: str,
         is_training: list[bool],
-        stream: nullcontext | RandomStream,
+        stream: nullcontext[None] | RandomStream,
     ) -> None:
         self.module = module
         self.output_name = output_name
@@ -205,7 +207,7 @@ class FlatModule:
                 submodule.training = training and is_training
             self._is_training = is_training
         # Scores are judged as predictions compute them; training may be under autocast.
-        context = nullcontext()
+        context: AbstractContextManager[Any] = nullcontext()
         if not is_training:
             context = disable_autocast(find_first_tensor(inputs).device.type)
         with self.stream, context:
@@ -216,11 +218,11 @@ class FlatModule:
         """Number of parameters of the output layer."""
         return sum(self.sizes[-2:])
 
-    def predict(self, parameters: np.ndarray, inputs: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, parameters: np.ndarray, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
-        caught: list = []
+        caught: list[Tensor] = []
         hook = self.output_layer.register_forward_pre_hook(
             lambda _, args, named: caught.extend((*args, *named.values())), with_kwargs=True
         )
@@ -301,7 +303,9 @@ class TorchPoint:
         return pull_back_sparse_rows(self, slopes)
 
 
-def _iter_loaded_points(model: TorchModel, parameters: np.ndarray) -> Iterator:
+def _iter_loaded_points(
+    model: TorchModel, parameters: np.ndarray
+) -> Iterator[tuple[slice, TorchPoint]]:
     """Yield slices of samples and the model at them, read batch by batch by a DataLoader."""
     for rows, inputs in model._iter_chunks():
         yield rows, TorchPoint(model._replace(samples=BatchSamples(inputs)), parameters)
@@ -391,7 +395,7 @@ class TorchModel:
                 "module_.compile() if that does not matter, or pass the module in float32."
             )
         self.is_training = self.has_new_layer = False
-        self._frozen: list = []
+        self._frozen: list[Any] = []
         self._latest: Any = None
         self._hidden: Any = None
         self._finished: Any = None
@@ -401,28 +405,28 @@ class TorchModel:
         module: Module,
         output: ScoreLayer,
         modes: dict[ScoreLayer | Module, bool],
-        stream: nullcontext | RandomStream,
+        stream: nullcontext[None] | RandomStream,
     ) -> None:
         """Store a module that ends in an output layer; new layers are in training mode."""
         name = next(name for name, layer in module.named_modules() if layer is output)
         is_training = [modes.get(submodule, True) for submodule in module.modules()]
         self.network = FlatModule(module, name, is_training, stream)
 
-    def inputs(self) -> Tensor | tuple | dict:
+    def inputs(self) -> Inputs:
         """Arguments of the module for all samples."""
         return self._cast(self.samples.read(slice(None)))
 
-    def _cast(self, inputs: Tensor) -> Tensor:
+    def _cast(self, inputs: Inputs) -> Inputs:
         """Inputs in the dtype that the module takes."""
         dtype = self.network.input_dtype
         return cast_floating(inputs if self._takes_integers else cast_all(inputs, dtype), dtype)
 
-    def iter_batches(self, batches: list) -> Iterator:
+    def iter_batches(self, batches: list[Any]) -> Iterator[tuple[Any, Inputs]]:
         """Arguments of the module for each of several batches, read ahead by a DataLoader."""
         for rows, inputs in zip(batches, self.samples.read_batches(batches), strict=True):
             yield rows, self._cast(inputs)
 
-    def _iter_chunks(self) -> Iterator:
+    def _iter_chunks(self) -> Iterator[tuple[Any, Inputs]]:
         """Yield slices of all samples, and the arguments of the module for them."""
         return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
 
@@ -570,7 +574,9 @@ class TorchModel:
         """The same scores, as the input of a new last layer."""
         return self._replace_output_layer(parameters, _append_output_layer)
 
-    def _replace_output_layer(self, parameters: np.ndarray, find: Callable) -> TorchModel:
+    def _replace_output_layer(
+        self, parameters: np.ndarray, find: Callable[[Module, Inputs], tuple[Module, Module]]
+    ) -> TorchModel:
         """The model with a copy of the module, and the output layer that is found, as double."""
         network = self.network.copy()
         model = self._replace()

@@ -21,7 +21,7 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from torch import Tensor
 
@@ -88,12 +88,12 @@ class WithOutputLayer(nn.Sequential):
         return outputs
 
 
-def return_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
+def return_logits(module: Module, args: tuple[Any, ...], outputs: Tensor) -> Tensor:
     """Hook of a module: the logits of the object that it returns."""
     return getattr(outputs, "logits", outputs)
 
 
-def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
+def subtract_logits(module: Module, args: tuple[Any, ...], outputs: Tensor) -> Tensor:
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
 
@@ -379,7 +379,7 @@ def cast_to_accepted_dtype(module: Module, inputs: Tensor) -> tuple[Tensor, bool
     return inputs, True
 
 
-def find_dtype(module: Module, output_ids: tuple | set[int]) -> Any:
+def find_dtype(module: Module, output_ids: Collection[int]) -> Any:
     """Dtype of the real numbers in a module outside its output layer; None without any."""
     tensors = [*module.parameters(), *module.buffers()]
     real = (one for one in tensors if one.is_floating_point() and id(one) not in output_ids)

@@ -12,13 +12,17 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from types import ModuleType
-    from typing import Any, TypeGuard
+    from typing import Any, TypeAlias, TypeGuard
 
     from torch import Tensor
     from torch.nn import Module
 
     from skfair._utils.tables import Table, TableLike
+
+    Inputs: TypeAlias = Tensor | tuple[Any, ...] | dict[str, Any]
+    """Arguments of a module: one tensor, or several by position or by name."""
 
 
 # PyTorch, imported when it is first needed.
@@ -193,7 +197,7 @@ class LoaderSamples(DatasetSamples):
     A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def read(self, rows: slice) -> Tensor | tuple | dict:
+    def read(self, rows: slice) -> Inputs:
         """Samples of a slice, on the device, read by this process."""
         samples = [self.source.dataset[int(row)] for row in self.rows[rows]]
         return self._to_inputs(self.source.collate_fn(samples))
@@ -204,7 +208,7 @@ class LoaderSamples(DatasetSamples):
         for batch in _copy_loader(self.source, self.source.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
-    def _to_inputs(self, batch: Tensor | tuple | dict) -> Tensor | tuple | dict:
+    def _to_inputs(self, batch: Inputs) -> Inputs:
         """Arguments of the module, on the device."""
         inputs = self._leave_labels_out(batch)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
@@ -213,7 +217,7 @@ class LoaderSamples(DatasetSamples):
 class BatchSamples:
     """Samples of a batch that was read, as arguments of the module."""
 
-    def __init__(self, inputs: Tensor | tuple | dict) -> None:
+    def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
 
     def __len__(self) -> int:
@@ -227,7 +231,7 @@ class BatchSamples:
 # Inputs of a module: a tensor, or a tuple or dict of several.
 
 
-def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Tensor | tuple | dict:
+def map_tensors(inputs: Inputs, function: Callable[[Tensor], Tensor]) -> Inputs:
     """Inputs with a function applied to each tensor."""
     if isinstance(inputs, dict):
         return {name: map_tensors(one, function) for name, one in inputs.items()}
@@ -236,17 +240,17 @@ def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Tensor | t
     return function(inputs)
 
 
-def copy_inputs(inputs: Tensor | tuple | dict) -> Tensor:
+def copy_inputs(inputs: Inputs) -> Inputs:
     """A copy of inputs, for a module that may change them."""
     return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
-def take_inputs(inputs: Tensor | tuple | dict, rows: Tensor | slice) -> Tensor:
+def take_inputs(inputs: Inputs, rows: Tensor | slice) -> Inputs:
     """Inputs of some samples, by a slice or a tensor of positions."""
     return map_tensors(inputs, lambda tensor: tensor[rows])
 
 
-def call_module(module: Module, inputs: Tensor) -> Tensor:
+def call_module(module: Module, inputs: Inputs) -> Tensor:
     """Outputs of a module: several inputs are its arguments, by position or by name."""
     if isinstance(inputs, dict):
         try:
@@ -268,13 +272,13 @@ def _takes_argument(module: Module, name: str) -> bool:
     return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
-def _find_forward(module: Module) -> Callable:
+def _find_forward(module: Module) -> Callable[..., Any]:
     """The method of a module that takes its inputs."""
     # What is put behind a module takes any inputs.
     return getattr(module, "module_in_front", module).forward
 
 
-def disable_autocast(device_type: str) -> nullcontext:
+def disable_autocast(device_type: str) -> AbstractContextManager[Any]:
     """Context in which PyTorch computes in the dtypes of its tensors."""
     torch = require_torch()
     if not torch.is_autocast_enabled(device_type):
@@ -294,25 +298,25 @@ def split_into_slices(n_samples: int, size: int) -> list[slice]:
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def find_first_tensor(inputs: Tensor | tuple | dict) -> Tensor:
+def find_first_tensor(inputs: Inputs) -> Tensor:
     """The first tensor of the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return inputs
 
 
-def count_in_batch(inputs: Tensor | tuple | dict) -> int:
+def count_in_batch(inputs: Inputs) -> int:
     """Number of samples in the inputs."""
     return len(find_first_tensor(inputs))
 
 
-def cast_all(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
+def cast_all(inputs: Inputs, dtype: Any) -> Inputs:
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
     dtype = dtype or require_torch().get_default_dtype()
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_floating(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
+def cast_floating(inputs: Inputs, dtype: Any) -> Inputs:
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
         inputs,

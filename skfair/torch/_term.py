@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skfair._utils.api import Tensor
 from skfair._utils.checks import join_names
-from skfair.constraints import Constraint
+from skfair.constraints import ConstraintLike
+from skfair.losses import Loss
 from skfair.torch._cells import ConstraintSettings, FollowedRows, encode_cells
 from skfair.torch._loop import check_batch_lengths, disable_compilation, linear_function
 from skfair.torch._model import to_float64_array
@@ -105,12 +105,12 @@ class ConstraintTerm:
 
     def __init__(
         self,
-        constraint: str | Constraint | list,
+        constraint: ConstraintLike,
         target: Any,
         sensitive_features: Any,
         *,
         tolerance: float | None = None,
-        surrogate: str | Callable = "sigmoid",
+        surrogate: str | Loss = "sigmoid",
         dual_step: float = 1.0,
     ):
         if not dual_step >= 0.0:
@@ -165,7 +165,7 @@ class ConstraintTerm:
             )
         return 2 * groups + cells.codes % 2
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """Copies of the multipliers, for ``torch.save``.
 
         Returns
@@ -175,7 +175,7 @@ class ConstraintTerm:
         """
         return {"multipliers": [require_torch().tensor(one) for one in self.multipliers]}
 
-    def load_state_dict(self, state_dict: dict) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from the multipliers of a term with the same constraints and groups.
 
         Parameters
@@ -216,6 +216,6 @@ def _check_compared_means(cell_constraint):
         )
 
 
-def _state_group(name: tuple) -> str:
+def _state_group(name: tuple[Any, ...]) -> str:
     """The label of a group, as messages state it."""
     return repr(name[0] if len(name) == 1 else name)
