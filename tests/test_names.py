@@ -21,7 +21,15 @@ def test_constraints_are_found_by_the_names_in_files():
 
 ROLES = {
     # By its name, several in a list, and by its base in modules that constraints import.
-    "constraint": {"Constraint", "ConstraintName", "str", "list", "tuple", "BaseEstimator"},
+    "constraint": {
+        "Constraint",
+        "ConstraintLike",
+        "ConstraintName",
+        "str",
+        "list",
+        "tuple",
+        "BaseEstimator",
+    },
     "samples": {"Samples"},
     "start": {"ndarray", "float"},  # a schedule of steps, a setting of solvers, starts at a number
     "events": {"Events"},

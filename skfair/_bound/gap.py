@@ -26,9 +26,7 @@ from skfair._statistics.gaps import Interval, interval_of_largest_contrast
 from skfair._utils.api import Numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skfair._utils.tables import Table
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 _MAX_FORMS = 100_000
@@ -654,7 +652,9 @@ class TotalRangeGap(RangeGap):
             yield -tolerance, factors, {}, tolerance
 
 
-def _range_slope(blocks: Table, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
+def _range_slope(
+    blocks: Iterable[Sequence[int]], means: np.ndarray, scale: float = 1.0
+) -> np.ndarray:
     """Derivative of the sum of the ranges of some blocks by the means."""
     slope = np.zeros_like(means)
     for block in map(list, blocks):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.convex import ConvexMeans
-    from skfair._utils.tables import Table
     from skfair.metrics._partial import Members, ScoredMembers
 
 
@@ -247,7 +246,7 @@ class RankSums:
         return replace(self, samples=subset, cells=cells)
 
     def report_columns(
-        self, bound: BoundConstraint, scores: Table, moments: tuple | None
+        self, bound: BoundConstraint, scores: Any, moments: tuple[Any, ...] | None
     ) -> dict[str, list | np.ndarray]:
         """Columns of the report: one entry per event and threshold that is compared.
 

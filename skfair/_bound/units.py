@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from skfair._groups import Samples
     from skfair._utils.api import Numbers
-    from skfair._utils.tables import Table
     from skfair.losses import TweedieLoss
 
 
@@ -39,7 +38,7 @@ class Unit(NamedTuple):
     center: float = 0.0
     spread: float = 1.0
 
-    def to_unit(self, values: Table) -> np.ndarray:
+    def to_unit(self, values: Any) -> Any:
         """Values in these units."""
         return (values - self.center) / self.spread
 
@@ -73,7 +72,7 @@ class DecisionFunction(Unit):
 class LogScale(Unit):
     """Units of scores that are logarithms of predictions over the spread of the target."""
 
-    def to_unit(self, values: Table) -> np.ndarray:
+    def to_unit(self, values: Any) -> Any:
         """Logarithms of predictions."""
         return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
 

@@ -24,13 +24,12 @@ from skfair._partitions.collections import load_rows
 from skfair._utils.checks import join_names, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from contextlib import AbstractContextManager
     from io import BufferedIOBase
     from pathlib import Path
 
     from skfair._partitions.blocks import Blocks
-    from skfair._utils.tables import Table
 
 
 _SEPARATORS = ",;\t|"
@@ -425,7 +424,7 @@ def _read_checked_header(rows: Any, separator: str, path: Path) -> list[str]:
     return header
 
 
-def check_columns(columns: Table | dict[str, None], names: list[str], path: Path | str) -> None:
+def check_columns(columns: Iterable[Any], names: list[str], path: Path | str) -> None:
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:

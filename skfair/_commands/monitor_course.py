@@ -14,7 +14,7 @@ from skfair.audit._front import find_round_axis
 from skfair.plotting._gap_monitor import STATE_WORDS, list_states, rates_by_panel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
     from pandas import Timestamp
@@ -91,7 +91,7 @@ def draw_course(
 
 
 def group_panels(
-    rates: pd.DataFrame, quantity: Quantity, times: Sequence[Timestamp]
+    rates: pd.DataFrame, quantity: Quantity, times: Iterable[Timestamp]
 ) -> Iterator[tuple[str, Axis, dict[str, list[float]]]]:
     """Yield a panel of `draw_course` for each attribute and cell that has not too many groups."""
     has_events = rates["event"].nunique() > 1

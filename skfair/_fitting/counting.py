@@ -617,7 +617,7 @@ def _measure_model(block: ConstrainedProblem, parameters: np.ndarray) -> tuple:
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 
-def _residuals(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
+def _residuals(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray, ...]:
     """Share of a block in the differences between exact and smooth sums, by constraint."""
     residuals = None if block.compiled is None else block.compiled.residuals(parameters)
     if residuals is not None:

@@ -51,7 +51,7 @@ from skfair._bound.units import MEANS_OF_PREDICTIONS
 from skfair._fitting.planes import PlainFit, find_planes
 
 if TYPE_CHECKING:
-    from skfair._bound.bound import BoundConstraint, Sums
+    from skfair._bound.bound import BoundConstraint
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
     from skfair._fitting.leave_one_out import LeaveOneOut
@@ -212,7 +212,7 @@ def _slopes(rounds: list[_Evidence]) -> np.ndarray:
     return slopes
 
 
-def _first_slope(sums: Sums) -> float:
+def _first_slope(sums: Any) -> float:
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
     # Means of predictions fall by as much as those in training.
     is_loss = sums.metric_input == "values" and sums.exact[0] not in MEANS_OF_PREDICTIONS

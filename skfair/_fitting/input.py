@@ -118,7 +118,7 @@ class TrainingData(NamedTuple):
             return self.classes[self.samples.target.astype(np.intp)]
         return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
 
-    def one_vs_rest(self, bounded: str | list[str] | None = None) -> list[TrainingData]:
+    def one_vs_rest(self, bounded: Label | list[Label] | None = None) -> list[TrainingData]:
         """One binary problem per class, in which it is positive; the same data with two classes.
 
         Constraints are on the classes that are `bounded`; None is all.

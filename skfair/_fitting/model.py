@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
-    from skfair._problems.linear import GroupInterceptsModel, GroupwiseModel, LinearModel
+    from skfair._problems.model import Model
     from skfair.constraints import Constraint
     from skfair.losses import Loss, ScoreFunction
     from skfair.solvers import Solver
@@ -82,7 +82,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
 def make_problem(
     estimator: BaseEstimator,
-    model: GroupInterceptsModel | GroupwiseModel | LinearModel,
+    model: Model,
     training: TrainingData,
     constraints: list[Constraint],
     loss: ScoreFunction | None = None,

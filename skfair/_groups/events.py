@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skfair._utils.api import GroupName, Intervals
-    from skfair._utils.tables import Table
 
 
 # Events: sets of samples over which means are taken.
@@ -185,7 +184,7 @@ class Events:
         events = Events(self.n_events, len(codes), (codes, mean_weights))
         return events.copy_with_multiplicity(self.take_multiplicity(rows))
 
-    def contribution(self, rows: Table, factors: Table = 1.0) -> Events:
+    def contribution(self, rows: slice | np.ndarray, factors: np.ndarray | float = 1.0) -> Events:
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
         `factors` multiply the weights. Rows are samples of a block, and stand for one each.

@@ -123,7 +123,7 @@ if TYPE_CHECKING:
     from skfair._problems.problem import ConstrainedProblem
     from skfair._utils.api import CrossValidation
     from skfair._utils.tables import Table, TableLike
-    from skfair.constraints import Constraint, DemographicParity
+    from skfair.constraints import Constraint
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -818,7 +818,7 @@ def _check_training(
 
 
 def _check_selection(
-    estimator: ConstrainedCV, training: TrainingData, constraints: list[DemographicParity]
+    estimator: ConstrainedCV, training: TrainingData, constraints: list[Constraint]
 ) -> None:
     """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
     count_places(estimator.k, len(training.labels))

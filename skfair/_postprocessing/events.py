@@ -237,13 +237,15 @@ def _probability_source(subset: np.ndarray, training: TrainingData) -> str:
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
 
 
-def _tabulate_features(columns: Table, n_subsets: int, n_codes: int) -> np.ndarray:
+def _tabulate_features(
+    features: list[dict[int, np.ndarray]], n_subsets: int, n_codes: int
+) -> np.ndarray:
     """Features as an array of weights, (n_subsets, n_codes, n_features).
 
     Features that are multiples of others, as several constraints share, are left out.
     """
-    table = np.zeros((n_subsets, n_codes, len(columns)))
-    for number, column in enumerate(columns):
+    table = np.zeros((n_subsets, n_codes, len(features)))
+    for number, column in enumerate(features):
         for subset, weights in column.items():
             table[subset, :, number] = weights
     if not table.size:

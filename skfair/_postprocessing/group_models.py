@@ -162,7 +162,7 @@ def _find_frequent_values(features: TableLike) -> dict[int, list[str]]:
     }
 
 
-def _is_narrow_category(dtype: np.dtype) -> bool:
+def _is_narrow_category(dtype: object) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories) <= _MAX_CATEGORIES + 1
 
 

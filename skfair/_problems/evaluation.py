@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skfair._bound.ranks import RankSums
     from skfair._bound.rows import ConstraintValues
     from skfair._partitions.partitions import Function
-    from skfair._problems.model import LinearPoint
     from skfair.losses import Pointwise
 
     Derivatives: TypeAlias = tuple[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -70,7 +69,7 @@ class Evaluation:
         self.parameters, self.aux = x[: len(ridge)], x[len(ridge) :]
 
     @cached_property
-    def point(self) -> LinearPoint:
+    def point(self) -> Any:
         """The model at the parameters."""
         return self.problem.model.evaluate(self.parameters)
 
@@ -452,13 +451,13 @@ class CompiledBlock:
             return None
         return score_samples(self.columns[0], *self.block.model.coefficients(parameters))
 
-    def smooth_means(self, parameters: np.ndarray) -> tuple[np.ndarray] | None:
+    def smooth_means(self, parameters: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """Contribution to the smooth means of each constraint."""
         if self.smooth is None or self._countable_arguments(self.smooth) is None:
             return None
         return tuple(means for means, *_ in self._sum_block(parameters, self.smooth)[1])
 
-    def residuals(self, parameters: np.ndarray) -> tuple[np.ndarray] | None:
+    def residuals(self, parameters: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """Contribution to the differences between exact and smooth means, by constraint."""
         if self.smooth is None or self._exact_arguments is None:
             return None

@@ -228,7 +228,7 @@ class LinearModel:
             return scaled
         return np.append(scaled, intercept + coef @ (self.origin + self.center))
 
-    def take(self, rows: np.ndarray) -> LinearModel:
+    def take(self, rows: slice | np.ndarray) -> LinearModel:
         """The same model of a subset of the samples.
 
         Parameters
@@ -303,7 +303,7 @@ class LinearModel:
             gram=self.gram,
         )
 
-    def last_layer(self, parameters: np.ndarray) -> LinearModel:
+    def last_layer(self, parameters: np.ndarray) -> Self:
         """The model itself, which is linear in its parameters.
 
         Parameters

@@ -57,7 +57,10 @@ class Model(Protocol):
     array([0., 0.])
     """
 
-    n_parameters: int
+    @property
+    def n_parameters(self) -> int:
+        """Length of a parameter vector."""
+        ...
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters.

@@ -220,7 +220,7 @@ def _evaluate_block(
     return evaluation.fun, evaluation.grad[:p], values, jacobian, hessian
 
 
-def _smooth_means(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
+def _smooth_means(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray, ...]:
     """Share of a block in the smooth means, by constraint."""
     means = None if block.compiled is None else block.compiled.smooth_means(parameters)
     if means is not None:

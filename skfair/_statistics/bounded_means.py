@@ -11,6 +11,8 @@ from skfair._groups.events import Events, join_units
 from skfair._statistics.estimates import Means, OutcomeMeans, Rates, _EventMeans
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skfair._statistics.estimates import Estimates
 
 
@@ -170,7 +172,7 @@ def make_estimates(
     events: Events,
     x: np.ndarray,
     units: np.ndarray | None = None,
-    known: np.ndarray | tuple[float, ...] | None = None,
+    known: Sequence[float] | np.ndarray | None = None,
 ) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 

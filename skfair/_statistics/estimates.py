@@ -88,7 +88,7 @@ def rate_limits(
 
 
 def clopper_pearson_limits(
-    hits: np.ndarray | list[int], n: ArrayLike, level: np.ndarray | float
+    hits: ArrayLike, n: ArrayLike, level: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
 
@@ -582,7 +582,7 @@ class OutcomeMeans(_EventMeans):
         events: Events,
         x: np.ndarray,
         units: np.ndarray | None = None,
-        known: np.ndarray | tuple[float, ...] = (),
+        known: Sequence[float] | np.ndarray = (),
     ) -> None:
         (positions, event, shares) = events.memberships
         n = events.member_counts
@@ -617,7 +617,9 @@ class OutcomeMeans(_EventMeans):
         below, above = np.where(steps > 0, reach, reach[::-1])
         return below**2, above**2
 
-    def margins(self, level: float, multiple: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    def margins(
+        self, level: float, multiple: float | np.ndarray = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Distances from the means to their limits, for a multiple of the sample sizes."""
         squares = self._squared_margins(level, multiple * self.sizes)
         return tuple(np.sqrt(one.sum(axis=0)) for one in squares)

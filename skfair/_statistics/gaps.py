@@ -31,7 +31,7 @@ from skfair._utils.checks import argument_error, warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from skfair._utils.tables import TableLike
 
@@ -309,7 +309,7 @@ def gap_posterior(
     events: Events,
     values: np.ndarray,
     clusters: np.ndarray | None,
-    known: np.ndarray | tuple[float, ...] | None,
+    known: Sequence[float] | np.ndarray | None,
     aggregate: Any,
     tolerance: float,
 ) -> MonteCarloPosterior | OutcomePosterior | RatePosterior:

@@ -594,7 +594,9 @@ def interval_from_bounds(ends: HiddenRates, level: float) -> Interval:
 # Checks of the input.
 
 
-def check_hidden_values(values: TableLike, where: TableLike) -> tuple[np.ndarray, np.ndarray]:
+def check_hidden_values(
+    values: TableLike, where: TableLike | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Values as numbers 0 and 1, and the mask of the samples that count."""
     values = check_array(values, ensure_2d=False, dtype=float, input_name="values")
     if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():

@@ -30,8 +30,6 @@ from skfair._utils.parameters import CONFIDENCE_LEVEL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skfair._utils.tables import Table
-
 
 _NEGLIGIBLE_PROBABILITY = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
@@ -292,7 +290,7 @@ def _refuse_unused(
         )
 
 
-def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np.ndarray | None]:
+def _check_groups(n_groups: Any, fewest: int) -> tuple[int, np.ndarray | None]:
     """Number of groups, and their shares if these are passed; raise for fewer than the fewest."""
     shares = None
     if np.ndim(n_groups) == 1:
@@ -303,7 +301,7 @@ def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np
     return int(n_groups), shares
 
 
-def check_group_shares(shares: Table) -> np.ndarray:
+def check_group_shares(shares: Sequence[float] | np.ndarray) -> np.ndarray:
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:

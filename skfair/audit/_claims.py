@@ -32,8 +32,6 @@ from skfair.audit._sentences import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pandas as pd
-
     from skfair.constraints import Constraint
     from skfair.constraints._criteria import DecisionRateParity
 
@@ -490,7 +488,7 @@ UNCOMPARED_FACTS = ("date", "versions", "file", "sha256", "command")
 """Facts of the source that equal data may have otherwise."""
 
 
-def is_same(first: pd.Series, second: pd.Series) -> bool:
+def is_same(first: Any, second: Any) -> bool:
     """Whether two values of claims are equal, numbers up to rounding."""
     if isinstance(first, Reading):
         return first.agrees(second)

@@ -100,7 +100,7 @@ class FromProbabilities:
             return (sums[1] - sums[2]) / np.sqrt(sums[3])
 
     def limits(
-        self, sums: np.ndarray, total: np.ndarray, error: Any
+        self, sums: np.ndarray, total: np.ndarray | None, error: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `FromRest.limits`."""
         n, hits = sums[:2]

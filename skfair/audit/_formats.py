@@ -28,8 +28,6 @@ from skfair._utils.fit import write_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skfair._utils.tables import TableLike
-
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.
 
@@ -377,7 +375,7 @@ def add_header(kind: str, version: int, content: dict[str, Any]) -> dict[str, An
 
 def load_content(
     text: Any, kind: str, versions: tuple[int, ...], source: str = "", advice: str = ""
-) -> dict[str, int | str | dict[str, Any] | None]:
+) -> dict[str, Any]:
     """Return the content of a text that a class wrote in one of these versions, as a dict.
 
     `source` is what the text might have been instead, and `advice` what to pass, in errors.
@@ -443,7 +441,7 @@ def _table_to_python(caption, note, titles, rows):
     return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
 
 
-def _encode(value: TableLike | Reading | dict[str, Any] | None) -> object:
+def _encode(value: Any) -> object:
     """A value of JSON: nan becomes null, infinities become text, tables become lists by name."""
     if isinstance(value, Reading):
         return value.to_dict()

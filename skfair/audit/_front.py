@@ -22,11 +22,10 @@ from skfair.audit._sentences import (
 from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pandas.arrays import ArrowStringArray
 
-    from skfair._utils.tables import Table
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
 
@@ -214,13 +213,13 @@ _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows: Table) -> list:
+def largest_groups(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of the largest groups, as many as the page shows, in their order."""
     smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
 
 
-def find_axis(quantity: Quantity, values: Table, top: float = 1.0) -> Axis:
+def find_axis(quantity: Quantity, values: Iterable[float], top: float = 1.0) -> Axis:
     """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
     values = [0.0, *filter(isfinite, values)]
     high = max(map(abs, values)) or 1.0

@@ -270,7 +270,7 @@ def _cover_equations(groups: Groups) -> np.ndarray:
     return np.ones((int(is_cover), len(groups.counts)))
 
 
-def _margin_equations(by_name: dict[str, Groups], parts: Sequence) -> np.ndarray:
+def _margin_equations(by_name: dict[str, Groups], parts: Sequence[int] | np.ndarray) -> np.ndarray:
     """Equations between the counts of all groups, one per row; all samples together are known.
 
     The groups of an attribute add up to all samples, and the combinations with a value of an

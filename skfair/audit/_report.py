@@ -567,7 +567,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
     audit.warn_of_integers()
     known = audit.known
     samples, columns, strata = audit.rows(settings.metrics)
-    columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)  # type: ignore[arg-type]
+    columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)
     if known.labels is None:
         samples = samples._replace(groups=known.select_known(samples.groups))
     by, n_missing = make_groupings(samples, known.treatment)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from skfair._groups.groups import Groups
     from skfair._statistics.estimates import Estimates
     from skfair._statistics.gaps import Interval
-    from skfair._utils.api import Label
+    from skfair._utils.api import GroupName
     from skfair.metrics._group_report import Metrics
 
 
@@ -102,7 +102,7 @@ def make_groupings(samples: Samples, missing: str) -> tuple[dict[str, Groups], d
 
 
 def report_estimators(
-    audit: Any, samples: Samples, columns: dict[str, np.ndarray], metrics: tuple | list
+    audit: Any, samples: Samples, columns: dict[str, np.ndarray], metrics: Metrics
 ) -> tuple:
     """Columns of a report, estimators of its metrics by name, and how many samples tie, or None."""
     columns = _report_columns(audit, columns)
@@ -133,7 +133,7 @@ def _mark_burden(
 
 
 def _count_clusters(
-    estimators: dict[str, Callable], clusters: np.ndarray, metrics: tuple | list
+    estimators: dict[str, Callable], clusters: np.ndarray, metrics: Metrics
 ) -> dict[str, Callable]:
     """The estimators whose limits count clusters of samples; raise for other further metrics."""
     further = find_group_metrics(metrics) if len(metrics) else {}
@@ -185,7 +185,7 @@ def protect_audit(audit, min_published, metrics=(), subgroups=None):
     return protect_groups(estimators, groupings(samples.groups), min_published, may_leave_out)
 
 
-def check_can_model_groups(audit: Any, metrics: tuple | list) -> None:
+def check_can_model_groups(audit: Any, metrics: Metrics) -> None:
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     known, samples = audit.known, audit.samples
     setting, positive = known.argument, audit.pos_label
@@ -235,7 +235,7 @@ def make_tables(
     estimators: dict[str, Callable],
     by: dict[str, Groups],
     weights: np.ndarray,
-    reference: dict[str, Label] | None,
+    reference: dict[str, GroupName] | None,
     level: float,
     min_group_size: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -272,7 +272,9 @@ def estimate_balance(
         )
 
 
-def _check_reference(reference: dict[str, Label] | None, attributes: list[str]) -> dict:
+def _check_reference(
+    reference: dict[str, GroupName] | None, attributes: list[str]
+) -> dict[str, GroupName]:
     """Reference groups by attribute, as text."""
     chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]

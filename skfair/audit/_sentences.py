@@ -16,12 +16,11 @@ from skfair.audit._tables import group_text
 from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from skfair._utils.api import Label
-    from skfair._utils.tables import Table
     from skfair.constraints import Constraint
 
 
@@ -209,7 +208,7 @@ class Quantity(NamedTuple):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
 
-    def values(self, values: Table, groups: Sequence[str], sizes: Sequence[int]) -> str:
+    def values(self, values: Iterable[float], groups: Iterable[str], sizes: Iterable[int]) -> str:
         """Clause on the values of groups, and on the samples that they are of."""
         listed = join_names(
             f"{self.value(value)} for {group}" for value, group in zip(values, groups, strict=True)
@@ -338,7 +337,9 @@ def _find_unit(constraint: Constraint, form: str) -> str:
 # Headlines: the rates of two groups.
 
 
-def state_rates(metric: str, values: Table, groups: Table, burden: str | None = None) -> str:
+def state_rates(
+    metric: str, values: Iterable[float], groups: Sequence[str], burden: str | None = None
+) -> str:
     """Headline on the rates of two groups in their order; `burden` as in `describe_metric`."""
     quantity = describe_quantity(metric)
     first, second = map(quantity.page_value, values)
@@ -436,7 +437,7 @@ def name_left_out(
     return tuple(dict.fromkeys(names))
 
 
-def left_out_clause(groups: Table) -> str:
+def left_out_clause(groups: Iterable[Any]) -> str:
     """Clause that names the groups which are too small to be compared; empty without any.
 
     A group is a label, or a pair of an attribute and a label where the label is not enough.

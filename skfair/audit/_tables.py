@@ -19,11 +19,10 @@ from skfair._utils.checks import argument_error
 from skfair.constraints import RangeGap, RatioGap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from skfair._statistics.estimates import Estimates
-    from skfair._utils.api import AttributeName, Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.api import AttributeName, GroupName, Label
     from skfair.audit._report_data import ReportData
 
 
@@ -180,7 +179,7 @@ def name_as_text(name: Any) -> str:
     return repr(name) if name == OVERALL else str(name)
 
 
-def group_text(group: TableLike) -> str:
+def group_text(group: GroupName) -> str:
     """A group as text, as in "f × old"; other groups of the same attributes have other texts.
 
     Of several labels, those with the sign × or an initial quotation mark are in quotes.
@@ -314,13 +313,13 @@ def _ratios_with_limits(
 
 def gap_row(
     estimates: Estimates, level: float, compared: np.ndarray, names: np.ndarray
-) -> dict[str, float | None]:
+) -> dict[str, float | str | None]:
     """The gap among the compared groups, the ratio of their rates and their limits, as a dict.
 
     ``lowest`` and ``highest`` name the groups, and are None where all are equal.
     """
     gap = ratio = Interval(np.nan, np.nan, np.nan)
-    row = {"lowest": None, "highest": None}
+    row: dict[str, float | str | None] = {"lowest": None, "highest": None}
     if len(compared) > 1:
         blocks = (tuple(compared.tolist()),)
         gap = RangeGap(blocks).interval(estimates, level)
@@ -335,7 +334,7 @@ def gap_row(
             shortfall = RatioGap(blocks).interval(rates, level)
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
-    row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}  # type: ignore[dict-item]
+    row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 
 
@@ -441,7 +440,7 @@ def tabulate_report(
             gap = gap_row(estimates, level, compared[-1][1], names[present])
             if has_impact_ratio(name) and gap["lowest"] is not None:
                 gap |= _find_impact_ratio(columns, names[present], gap)
-            gaps.append({"attribute": attribute, "metric": name} | gap)
+            gaps.append({"attribute": attribute, "metric": name, **gap})
     gap_names = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
     gap_names += ["ratio", "ratio_low", "ratio_high"]
     gaps = pd.DataFrame(gaps, columns=gap_names)
@@ -453,7 +452,7 @@ def tabulate_report(
 
 def _reference_group(
     names: np.ndarray,
-    metrics: dict[str, tuple[Estimates, np.ndarray]],
+    metrics: dict[str, tuple[Estimates | None, np.ndarray]],
     attribute: str,
     min_group_size: int,
     chosen: dict,
@@ -468,9 +467,14 @@ def _reference_group(
             )
         return at[0]
     # The group with the best outcome, if the report has one.
+    known = {
+        metric: (estimates, present)
+        for metric, (estimates, present) in metrics.items()
+        if estimates is not None
+    }
     for metric in OUTCOME_METRICS:
-        if metric in metrics:
-            estimates, present = metrics[metric]
+        if metric in known:
+            estimates, present = known[metric]
             # A group that is known and not small, if there is one.
             is_missing = np.array([is_missing_group(group) for group in names[present]])
             eligible = (_group_sizes(estimates) >= min_group_size) & ~is_missing
@@ -478,7 +482,7 @@ def _reference_group(
             return present[
                 np.where(eligible, np.round(estimates.favourable.values, 12), -np.inf).argmax()
             ]
-    estimates, present = next(iter(metrics.values()))
+    estimates, present = next(iter(known.values()))
     return present[_group_sizes(estimates).argmax()]
 
 
@@ -589,7 +593,7 @@ _MAX_HOLM_GROUPS = 16
 """Number of groups up to which all pairs are tested; of more, Bonferroni's bound is as valid."""
 
 
-def _adjust_p_values(counts: list[tuple[int, int]], best: int) -> np.ndarray:
+def _adjust_p_values(counts: Sequence[Sequence[int]], best: int) -> np.ndarray:
     """P-values of all groups against the one at `best`, adjusted for all pairs by Holm's procedure.
 
     They hold whichever group is the best. `counts` are numbers of samples and of selected ones.

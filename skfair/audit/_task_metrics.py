@@ -28,14 +28,14 @@ from skfair.metrics._group_metrics import (
 from skfair.metrics._rates import find_positive_multiclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
-    from skfair._utils.tables import Table
     from skfair.audit._sensitive_features import SensitiveFeatures
+    from skfair.metrics._group_report import Metrics
 
 
 # Metrics that a report shows of classifiers, regressors and clusterings.
@@ -122,7 +122,7 @@ def select_known_outcomes(
     return selected
 
 
-def _distinct_labels(columns: Table) -> list:
+def _distinct_labels(columns: Iterable[np.ndarray]) -> list[Any]:
     """The classes of columns, sorted as text; a ValueError if there are very many."""
     classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
     _check_number_of_labels(classes, "classes")
@@ -166,7 +166,7 @@ def clustering_metrics(labels: np.ndarray) -> dict[str, tuple[np.ndarray, None]]
     return {f"share of cluster {label}": (labels == label, None) for label in clusters}
 
 
-def _check_number_of_labels(labels: list[int], what: str) -> None:
+def _check_number_of_labels(labels: list[Any], what: str) -> None:
     """Raise for so many classes or clusters that they are hardly any."""
     if len(labels) > _MAX_LABELS:
         raise ValueError(
@@ -273,7 +273,7 @@ def metric_estimators(
     task: str,
     columns: dict[str, np.ndarray],
     positive: int | str | None,
-    metrics: tuple | list = (),
+    metrics: Metrics = (),
 ) -> dict[str, Callable]:
     """Estimators of all metrics by name: functions of groups and weights.
 
@@ -362,7 +362,7 @@ def tabulate_reliability(
 def top_k_estimators(
     columns: dict[str, np.ndarray],
     positive: int | str,
-    metrics: tuple | list,
+    metrics: Metrics,
     samples: Samples,
     k: int,
 ) -> tuple[dict[str, Callable], str]:
@@ -410,7 +410,7 @@ def hidden_group_estimators(
 
 
 def _estimate_hidden_rates(
-    metric: tuple[np.ndarray, None], hide: Any, groups: Groups, weights: np.ndarray
+    metric: tuple[np.ndarray, np.ndarray | None], hide: Any, groups: Groups, weights: np.ndarray
 ) -> tuple[Estimates | None, np.ndarray]:
     """As `estimate_means`, of groups that are not all known."""
     values, counts = metric

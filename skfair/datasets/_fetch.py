@@ -255,7 +255,9 @@ def categorize_texts(table: pd.DataFrame, target: str) -> pd.DataFrame:
     return table.astype(dict.fromkeys(texts, "category"))
 
 
-def select_sensitive(table: pd.DataFrame, sensitive: str | list[str]) -> pd.DataFrame | pd.Series:
+def select_sensitive(
+    table: pd.DataFrame, sensitive: str | list[str] | None
+) -> pd.DataFrame | pd.Series:
     """Categorical columns of a table by name: a Series for one name, a DataFrame for a list."""
     candidates = table.select_dtypes("category")
     names = [sensitive] if isinstance(sensitive, str) else sensitive

@@ -111,7 +111,7 @@ def make_fair_blobs(
     return X[order], y[order], groups[order]
 
 
-def check_shares(shares: np.ndarray | tuple[float, ...] | list[float]) -> np.ndarray:
+def check_shares(shares: ArrayLike) -> np.ndarray:
     """Return the shares of the groups as an array, positive and with sum 1."""
     shares = np.asarray(shares, dtype=float)
     if shares.ndim != 1 or not np.all(shares > 0) or not np.isclose(shares.sum(), 1):
@@ -121,7 +121,7 @@ def check_shares(shares: np.ndarray | tuple[float, ...] | list[float]) -> np.nda
     return shares
 
 
-def _group_counts(shares: Table, n_samples: int) -> np.ndarray:
+def _group_counts(shares: ArrayLike, n_samples: int) -> np.ndarray:
     """Integers with sum n_samples, each less than one away from its share."""
     shares = check_shares(shares)
     # Rounding cumulative sums keeps the total.

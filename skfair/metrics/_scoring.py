@@ -417,7 +417,7 @@ def _label_arguments(
     y: TableLike | None,
     sensitive_features: TableLike | None,
     pos_label: Label | None = None,
-) -> tuple[tuple[np.ndarray], dict]:
+) -> tuple[tuple[np.ndarray, ...], dict]:
     """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
@@ -472,7 +472,7 @@ def _score_arguments(
     y: TableLike | None,
     sensitive_features: Table | None,
     pos_label: Label | None = None,
-) -> tuple[tuple[np.ndarray], dict]:
+) -> tuple[tuple[np.ndarray, ...], dict]:
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
@@ -488,7 +488,7 @@ def _decision_arguments(
     y: np.ndarray | None,
     sensitive_features: TableLike,
     pos_label: Label | None = None,
-) -> tuple[tuple[np.ndarray], dict[str, float]]:
+) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
     """Arguments of a metric of scores at a threshold."""
     _, position = find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):

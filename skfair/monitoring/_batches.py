@@ -358,7 +358,7 @@ MIN_BLOCK = 20
 
 
 def is_empty(
-    y_pred: Table,
+    y_pred: Any,
     sensitive_features: TableLike | SensitiveFeatures,
     sample_weight: Table | None,
 ) -> bool:
@@ -385,7 +385,7 @@ class Batch(NamedTuple):
 def make_audit(
     settings: MonitorSettings,
     y_true: TableLike | None,
-    y_pred: TableLike,
+    y_pred: TableLike | None,
     sensitive_features: TableLike | SensitiveFeatures,
     sample_weight: TableLike | None,
 ) -> Audit:

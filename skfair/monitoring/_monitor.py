@@ -62,7 +62,7 @@ from skfair.monitoring._state import (
 from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 if TYPE_CHECKING:
-    from types import UnionType
+    from collections.abc import Iterable
 
     from pandas import Timestamp
 
@@ -160,7 +160,7 @@ def _encode_state(value: Any) -> Any:
     return {"type": name, "value": {one: _encode_state(content[one]) for one in content}}
 
 
-def _field_names(cls: type) -> list[str] | dict[str, UnionType | type]:
+def _field_names(cls: type) -> Iterable[str]:
     """Names of the attributes that are the state of an object."""
     return [one.name for one in fields(cls)] if is_dataclass(cls) else inspect.get_annotations(cls)
 
@@ -169,9 +169,7 @@ class _DamagedTextError(ValueError):
     """A field is missing, or is not what was written."""
 
 
-def _decode_fields(
-    content: Any, names: list[str] | dict[str, UnionType | type], path: str
-) -> dict[str, Any]:
+def _decode_fields(content: Any, names: Iterable[str], path: str) -> dict[str, Any]:
     """Values of fields by name; raise if one is missing or damaged."""
     absent = [name for name in names if not isinstance(content, dict) or name not in content]
     if absent:
@@ -193,7 +191,7 @@ def _decode_fields(
     return values
 
 
-def _decode(value: float, path: str) -> Any:
+def _decode(value: Any, path: str) -> Any:
     """The value that `_encode_state` wrote; `path` names it in errors."""
     if isinstance(value, list):
         return [_decode(one, path) for one in value]

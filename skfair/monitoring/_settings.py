@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,7 @@ from skfair.monitoring._state import (
 )
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.tables import TableLike
+    pass
 
 
 _HYPOTHESES: tuple[tuple[Any, type[DifferenceHypotheses | MeanHypotheses]], ...] = (
@@ -209,15 +208,13 @@ def _has_mean_rates(constraint: Constraint) -> bool:
     return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
 
 
-def _is_finite(value: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
-def _equal(
-    first: TableLike | BaseEstimator | None, second: TableLike | BaseEstimator | None
-) -> bool:
+def _equal(first: Any, second: Any) -> bool:
     """Whether two values of a parameter are equal; constraints are if their parameters are."""
     if isinstance(first, Constraint) and type(first) is type(second):
         first, second = vars(first), vars(second)
         return first.keys() == second.keys() and all(_equal(first[k], second[k]) for k in first)
-    return first is second or bool(np.array_equal(first, second))  # type: ignore[arg-type]
+    return first is second or bool(np.array_equal(first, second))

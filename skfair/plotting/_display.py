@@ -12,7 +12,7 @@ from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
 
     import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pandas import Index
 
     from skfair._utils.api import Intervals
-    from skfair._utils.tables import Table, TableLike
+    from skfair._utils.tables import TableLike
     from skfair.metrics._partial import ScoredMembers
 
 
@@ -87,7 +87,7 @@ def write_legend(
         )
 
 
-def to_text(names: Table) -> list[str]:
+def to_text(names: Iterable[Any]) -> list[str]:
     """Convert names to text; tuples, the names of intersections, are joined by commas."""
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 

@@ -470,7 +470,7 @@ def choose_rows(solver: BaseEstimator, problem: ConstrainedProblem) -> Constrain
     return problem.join_rows() if solver.one_row else problem
 
 
-def _all_have_attribute(name: str, rows: np.ndarray) -> bool:
+def _all_have_attribute(name: str, rows: object) -> bool:
     """Whether rows, or each component of stacked ones, have an attribute."""
     components = getattr(rows, "components", (rows,))
     return all(getattr(one, name, False) for one in components)
