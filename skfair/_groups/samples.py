@@ -41,7 +41,7 @@ from skfair._utils.checks import (
     warn,
 )
 from skfair._utils.sklearn import check_sample_weight, count_samples
-from skfair._utils.tables import Table, to_pandas_table
+from skfair._utils.tables import Table, is_sparse, to_pandas_table
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
 if TYPE_CHECKING:
@@ -499,13 +499,15 @@ def merge_samples(
 
 
 def _drop_zero_weights(
-    sensitive_features: Table, sample_weight: TableLike | None, columns: dict[str, TableLike]
+    sensitive_features: TableLike | Groups,
+    sample_weight: TableLike | None,
+    columns: dict[str, TableLike],
 ) -> tuple[Samples, np.ndarray]:
     """Samples of positive weight, in groups that may overlap, and their positions."""
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weights = _check_weights(sample_weight, next(iter(columns.values())))
     occurring = None
-    if sparse.issparse(sensitive_features):
+    if is_sparse(sensitive_features):
         # A column without members is like a label that does not occur: leave it out.
         occurring = np.unique(sensitive_features.nonzero()[1])
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -210,7 +210,11 @@ def feature_attributes(X: Table | Array | DataFrame | Blocks) -> dict[str, np.nd
     return vars(probe)
 
 
-def load_rows(rows: TableLike) -> Table:
+@overload
+def load_rows(rows: None) -> None: ...
+@overload
+def load_rows(rows: TableLike) -> Table: ...
+def load_rows(rows: TableLike | None) -> Table | None:
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     return load_columns(rows=rows)["rows"]
 

@@ -61,7 +61,7 @@ def pilot_rows(rows: np.ndarray, n_columns: int) -> np.ndarray:
 
 def fit_classifier(
     estimator: Any, features: TableLike, target: np.ndarray, weights: np.ndarray
-) -> BaseEstimator:
+) -> BaseEstimator | LogisticModel:
     """A fitted clone; a constant classifier where the target is constant.
 
     Strings are names of default classifiers. The fit of these does not depend on the unit of the

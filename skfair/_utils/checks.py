@@ -223,7 +223,7 @@ def number_text(
 
 
 @contextmanager
-def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> Iterator[None]:
+def explain_conversion(X: TableLike | Graph | None, estimator: object) -> Iterator[None]:
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
     check_in_memory(X=X)
     try:

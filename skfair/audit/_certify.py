@@ -67,7 +67,7 @@ from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
-    from skfair._utils.tables import Table
     from skfair.audit._data import AuditData
     from skfair.audit._predictions import HiddenGroupConstraint
     from skfair.constraints import Constraint, ExposureParity
@@ -442,7 +441,7 @@ def _make_claim(
 
 def _find_positive(
     constraint: Constraint,
-    columns: Table,
+    columns: Iterable[np.ndarray],
     params: dict[str, int | str],
     per_class: list[tuple[tuple, dict]],
 ) -> Label | None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from skfair._bound.gap import RangeGap
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
-    from skfair._utils.tables import Table, TableLike
+    from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
     from skfair.losses import TweedieLoss
 
@@ -323,7 +323,7 @@ def _arrange_decisions(
     y_true: np.ndarray | None,
     y_pred: np.ndarray,
     pos_label: Label | None,
-    classes: Table,
+    classes: np.ndarray | tuple[Any, ...],
 ) -> list[tuple[tuple, dict]]:
     """Decisions of two classes, or of each class against the rest."""
     if type_of_target(y_pred) == "continuous":
@@ -334,7 +334,7 @@ def _arrange_decisions(
         )
     truth = np.asarray(y_pred if y_true is None else y_true)
     labels = np.unique(np.concatenate((np.unique(truth), np.unique(np.asarray(y_pred)))))
-    labels = classes if len(classes) > 2 else labels
+    labels = np.asarray(classes) if len(classes) > 2 else labels
     if len(labels) <= 2:
         return [((y_pred if y_true is None else y_true, y_pred), {"pos_label": pos_label})]
     positives = labels if pos_label is None else [pos_label]

@@ -338,7 +338,10 @@ def _find_unit(constraint: Constraint, form: str) -> str:
 
 
 def state_rates(
-    metric: str, values: Iterable[float], groups: Sequence[str], burden: str | None = None
+    metric: str,
+    values: Iterable[float],
+    groups: Sequence[str] | pd.Index,
+    burden: str | None = None,
 ) -> str:
     """Headline on the rates of two groups in their order; `burden` as in `describe_metric`."""
     quantity = describe_quantity(metric)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from skfair._groups.arguments import FitArguments
     from skfair._groups.groups import Groups, GroupSummary
-    from skfair._kernels.kmeans import Clustering
     from skfair._kernels.limits import Limits
     from skfair._partitions.partitions import Partitions
 
@@ -649,7 +648,10 @@ class RoundReporter:
         self.is_stopped = False
 
     def report_round(
-        self, describe: Callable, clustering: Clustering, label: Callable | None = None
+        self,
+        describe: Callable[[Any], dict[str, Any]],
+        clustering: Any,
+        label: Callable[[Any], dict[str, Any]] | None = None,
     ) -> bool:
         """Report a round that ends at a clustering; True if a callback stops the fit.
 

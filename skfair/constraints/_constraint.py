@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @constraint_docs
-def all_samples(samples: Samples) -> dict[str, np.ndarray]:
+def all_samples(samples: Any) -> dict[str, np.ndarray]:
     """One cell with all samples.
 
     {cell_signature}
