@@ -345,7 +345,7 @@ def _find_improvable_samples(samples, distances, clustering, limits, movers):
     n_movers = 0
     for p in range(labels.size):
         at = distances[p]
-        # Most samples end here: the other function reads many arrays, which takes ten times as long.
+        # Most samples end here: the other function reads many arrays and takes ten times as long.
         if not _has_cheaper_cluster(at, sizes, labels[p], samples.masses[p]):
             continue
         if _find_best_destination(at, samples, clustering, p, limits, cache) >= 0:
