@@ -343,7 +343,7 @@ def cluster_front(
         Group of each sample, as in :meth:`FairKMeans.fit`.
     n_levels : int or None, default=None
         Number of balances at which a fair clustering is computed; single moves of samples fill the
-        gaps between them in k-means. None is 20, and 40 of k-means of up to 1,000 samples. Not used
+        gaps between them in k-means. None is 20, and 30 of k-means of up to 1,000 samples. Not used
         by the alternating algorithm.
     metric : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
@@ -557,7 +557,7 @@ def _kmeans_routes(algorithm, estimator, fit_input, n_levels, random_state, metr
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     # Of few samples a move is a large step of the balance: they have more levels.
-    n_levels = n_levels or (40 if problem.n_samples <= FEW_SAMPLES else 20)
+    n_levels = n_levels or (30 if problem.n_samples <= FEW_SAMPLES else 20)
     routes = algorithm._front(problem, runs, n_levels, random_state)
     return [_complete_route(route, fit_input, runs.n_clusters) for route in routes]
 

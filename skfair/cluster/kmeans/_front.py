@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FEW_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
 MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
 FEW_SAMPLES_ROUNDS = 3  # at each level, of few samples
+N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
 
 def trace_front(
@@ -54,10 +55,10 @@ def trace_front(
         iterate_at_level(subsample, start.point, 0.0, runs.max_iter, runs.tol)[0]
         for start in starts
     ]
-    lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
+    is_small = problem.n_samples <= FEW_SAMPLES
+    lowest, *others = sorted(points, key=attrgetter("cost"))[: None if is_small else N_FOLLOWED]
     # The unbalanced end of the front: plain k-means, improved by single moves.
     lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
-    is_small = problem.n_samples <= FEW_SAMPLES
     n_rounds = FEW_SAMPLES_ROUNDS if is_small else 1
     points, levels = trace_levels(subsample, lowest, others, n_levels, n_rounds, runs.tol)
     # The points of all samples, from those of the subsample.
@@ -181,10 +182,17 @@ def trace_levels(
     if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)
-        upward = follow_levels(problem, lowest, rising, n_rounds, tol)
+        # Of few samples another start may be the cheapest from some level on.
+        restarts: dict[float, MeasuredPoint] = {}
+        if problem.n_samples <= FEW_SAMPLES:
+            for level in rising[2 :: max(1, n_levels // N_RESTARTS)]:
+                trials = [iterate_at_level(problem, p, level, 5, tol)[0] for p in others]
+                if trials:
+                    restarts[level] = min(trials, key=attrgetter("cost"))
+        upward = follow_levels(problem, lowest, rising, n_rounds, tol, restarts)
         summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
-        downward = follow_levels(problem, summit, rising[::-1], n_rounds, tol)[::-1]
+        downward = follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)[::-1]
         for p, q in zip(upward, downward, strict=True):
             points.append(min(p, q, key=attrgetter("cost")))
         levels += list(rising)
@@ -192,12 +200,21 @@ def trace_levels(
 
 
 def follow_levels(
-    problem: ClusteringProblem, point: MeasuredPoint, levels: np.ndarray, n_rounds: int, tol: float
+    problem: ClusteringProblem,
+    point: MeasuredPoint,
+    levels: np.ndarray,
+    n_rounds: int,
+    tol: float,
+    restarts: dict[float, MeasuredPoint],
 ) -> list[MeasuredPoint]:
-    """Follow the homotopy from a point along the levels, so many rounds at each."""
+    """Follow the homotopy from a point along the levels, so many rounds at each.
+
+    It goes on from the points of ``restarts`` at their levels, where these are cheaper.
+    """
     points = []
     for level in levels:
         point, _, _ = iterate_at_level(problem, point, level, n_rounds, tol)
+        point = min(point, restarts.get(level, point), key=attrgetter("cost"))
         points.append(point)
     return points
 
