@@ -408,10 +408,6 @@ WAYS_OUT = {
         lambda: fit_spectral(Graph(), affinity="precomputed"),
         "it is a Graph. Pass networkx.to_scipy_sparse_array",
     ),
-    "distances": (
-        lambda: fit_spectral(DISTANCES, affinity="precomputed"),
-        "0 on the diagonal and positive elsewhere, as distances are",
-    ),
     "pairs that join all samples": (
         lambda: fit_spectral(must_link=CHAIN),
         "must_link joins the samples to 1 sets, but n_clusters=3 and 2 groups need at least 4",

@@ -77,6 +77,8 @@ def _measure_candidates(X, centers, clusters, distances):
 
 
 FIRST_RIDGE, MIN_RIDGE = 1.0, 3e-3  # relative to the mean of the Hessian's diagonal
+MIN_GAIN = 1e-9  # relative gain of a step that ends an ascent ...
+SHORT_GAIN, MAX_SHORT_STEPS = 1e-6, 5  # and that so many steps in a row have to exceed
 RIDGE_GROWTH = 10.0  # factor of the ridge where a step gains nothing
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
@@ -253,6 +255,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     n_samples = len(weights)
     n_clusters = len(multipliers)
     at = 0
+    n_short_steps = 0
     stride = 1 + n_samples // 4000  # of the gaps from which the width is estimated
 
     def evaluate(multipliers, at):
@@ -296,8 +299,10 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         value = trial
         n_short, n_ties = numbers
         multipliers[:] = stepped
-        # The relative gain has become too small.
-        if gain <= 1e-9 * abs(value):
+        # The relative gain has become too small, or has been small for some steps: among equal
+        # samples steps are short.
+        n_short_steps = n_short_steps + 1 if gain <= SHORT_GAIN * abs(value) else 0
+        if gain <= MIN_GAIN * abs(value) or n_short_steps >= MAX_SHORT_STEPS:
             break
     return at, value, n_short, width, min(max(ridge, MIN_RIDGE), 10.0)
 

@@ -61,19 +61,48 @@ def clustering_from_sums(labels, summed):
 def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
     n_codes = len(limits.intersections)
-    n_groups = limits.n_groups
+    sums = np.zeros((n_clusters, X.shape[1]))
+    sizes = np.zeros(n_clusters)
+    weights_by_code = np.zeros((n_clusters, n_codes))
+    numbers_by_code = np.zeros((n_clusters, n_codes), np.int64)
+    outputs = sums, sizes, weights_by_code, numbers_by_code
+    add = _add_cluster_sums_by_numpy if sparse.issparse(X) else _add_cluster_sums
+    add(X, masses, weights, codes, labels, outputs)
     # Count intersections first, then groups: a sample is in one intersection but several groups.
-    cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
-    weights_by_code = np.bincount(cells, weights, n_clusters * n_codes).reshape(-1, n_codes)
-    numbers_by_code = np.bincount(cells, minlength=n_clusters * n_codes).reshape(-1, n_codes)
-    counts = np.zeros((n_clusters, n_groups))
-    members = np.zeros((n_clusters, n_groups), np.int64)
+    counts = np.zeros((n_clusters, limits.n_groups))
+    members = np.zeros((n_clusters, limits.n_groups), np.int64)
     for groups in limits.intersections.T:
         np.add.at(counts.T, groups, weights_by_code.T)
         np.add.at(members.T, groups, numbers_by_code.T)
-    sums = member_sums(X, masses, labels, n_clusters)
-    sizes = np.bincount(labels, masses, n_clusters)
     return sums, sizes, counts, members
+
+
+def _add_cluster_sums_by_numpy(X, masses, weights, codes, labels, outputs):
+    """The same as `_add_cluster_sums`, also of sparse samples."""
+    sums, sizes, weights_by_code, numbers_by_code = outputs
+    n_clusters, n_codes = weights_by_code.shape
+    cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
+    size = n_clusters * n_codes
+    weights_by_code += np.bincount(cells, weights, size).reshape(-1, n_codes)
+    numbers_by_code += np.bincount(cells, minlength=size).reshape(-1, n_codes)
+    sums += member_sums(X, masses, labels, n_clusters)
+    sizes += np.bincount(labels, masses, n_clusters)
+
+
+@interpret_at_first(lambda X, *_: X.size // 20, by_numpy=_add_cluster_sums_by_numpy)
+def _add_cluster_sums(X, masses, weights, codes, labels, outputs):
+    """Add each sample to the sums of its cluster, in order of the samples."""
+    sums, sizes, weights_by_code, numbers_by_code = outputs
+    for p in range(labels.size):
+        k = labels[p]
+        x = X[p]
+        mass = masses[p]
+        total = sums[k]
+        for f in range(x.size):
+            total[f] += mass * x[f]
+        sizes[k] += mass
+        weights_by_code[k, codes[p]] += weights[p]
+        numbers_by_code[k, codes[p]] += 1
 
 
 def clustering_cost(X, masses, clustering):
@@ -286,6 +315,8 @@ def hartigan_pass(samples, distances, clustering, limits):
     cache = checked, np.empty(checked.shape, np.bool_)
     for p in range(labels.size):
         at = distances[p]
+        if not _has_cheaper_cluster(at, sizes, labels[p], samples.masses[p]):
+            continue
         if _find_best_destination(at, samples, clustering, p, limits, cache) >= 0:
             # Check the candidate again at the current centres, which earlier moves have changed.
             x = row_of(samples.X, p)
@@ -314,6 +345,9 @@ def _find_improvable_samples(samples, distances, clustering, limits, movers):
     n_movers = 0
     for p in range(labels.size):
         at = distances[p]
+        # Most samples end here: the other function reads many arrays and takes ten times as long.
+        if not _has_cheaper_cluster(at, sizes, labels[p], samples.masses[p]):
+            continue
         if _find_best_destination(at, samples, clustering, p, limits, cache) >= 0:
             movers[n_movers] = p
             n_movers += 1
@@ -344,8 +378,6 @@ def _find_best_destination(distances, samples, clustering, p, limits, cache):
     g = samples.codes[p]
     w = samples.masses[p]
     weight = samples.weights[p]
-    if not _has_cheaper_cluster(distances, sizes, a, w):
-        return -1
     # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
     is_limited = limits.level > 0.0 or limits.bounds.size > 0
     best = NO_INDEX

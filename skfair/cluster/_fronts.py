@@ -31,6 +31,7 @@ from skfair.cluster._base import (
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
+from skfair.cluster.kmeans._front import FEW_SAMPLES
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._rounds import RunSettings, make_run_settings
 from skfair.cluster.literature._alternating import AlternatingFront
@@ -342,7 +343,7 @@ def cluster_front(
         Group of each sample, as in :meth:`FairKMeans.fit`.
     n_levels : int or None, default=None
         Number of balances at which a fair clustering is computed; single moves of samples fill the
-        gaps between them in k-means. None is 40 of k-means, and 20 of spectral clustering. Not used
+        gaps between them in k-means. None is 20, and 30 of k-means of up to 1,000 samples. Not used
         by the alternating algorithm.
     metric : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
@@ -555,7 +556,9 @@ def _kmeans_routes(algorithm, estimator, fit_input, n_levels, random_state, metr
     requirements = fit_input.requirements._replace(**{metric: 1.0})
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
-    routes = algorithm._front(problem, runs, n_levels or 40, random_state)
+    # Of few samples a move is a large step of the balance: they have more levels.
+    n_levels = n_levels or (30 if problem.n_samples <= FEW_SAMPLES else 20)
+    routes = algorithm._front(problem, runs, n_levels, random_state)
     return [_complete_route(route, fit_input, runs.n_clusters) for route in routes]
 
 

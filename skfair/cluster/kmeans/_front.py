@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.limits import satisfies_rows
 from skfair.cluster._base import Route, front_points
 from skfair.cluster.kmeans._fits import N_FOLLOWED, RunStart, find_starts, follow_starts
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._rounds import RunSettings
 
 
-MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
+FEW_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
+MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
+FEW_SAMPLES_ROUNDS = 3  # at each level, of few samples
+N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
 
 def trace_front(
@@ -51,10 +55,12 @@ def trace_front(
         iterate_at_level(subsample, start.point, 0.0, runs.max_iter, runs.tol)[0]
         for start in starts
     ]
-    lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
+    is_small = problem.n_samples <= FEW_SAMPLES
+    lowest, *others = sorted(points, key=attrgetter("cost"))[: None if is_small else N_FOLLOWED]
     # The unbalanced end of the front: plain k-means, improved by single moves.
     lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
-    points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
+    n_rounds = FEW_SAMPLES_ROUNDS if is_small else 1
+    points, levels = trace_levels(subsample, lowest, others, n_levels, n_rounds, runs.tol)
     # The points of all samples, from those of the subsample.
     if subsample is not problem:
         points = [
@@ -65,11 +71,16 @@ def trace_front(
     routes = branch_routes(problem, points[0])
     # A route goes on past the next levels: for a while it may stay below what starts there.
     goals = [*levels[3:], 1.0, 1.0, 1.0]
-    one_pass = runs._replace(max_iter=1)
-    for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
-        point = repair(problem, point, level)
-        point, _ = search_locally(problem, point, level, one_pass, exchange=False)
+    searches = runs if is_small else runs._replace(max_iter=1)
+    points = [repair(problem, point, level) for point, level in zip(points, levels, strict=True)]
+    points = [
+        search_locally(problem, point, level, searches, exchange=is_small)[0]
+        for point, level in zip(points, levels, strict=True)
+    ]
+    for point, goal in zip(points, goals[-len(levels) :], strict=True):
         routes.append(route_from(problem, point, goal))
+    if is_small:
+        routes += descend_levels(problem, points, levels, runs)
     # The best balance there is, searched for as `solve` does.
     summits = [
         iterate_at_level(subsample, p, problem.balance, runs.max_iter, runs.tol)[0]
@@ -82,6 +93,27 @@ def trace_front(
     routes.append(route_from(problem, point, 1.0))
     if problem.n_samples <= MAX_FITTED_SAMPLES:
         routes = fit_points(problem, problems, starts, runs, routes, n_levels)
+    return routes
+
+
+def descend_levels(
+    problem: ClusteringProblem,
+    points: list[MeasuredPoint],
+    levels: list[float],
+    runs: RunSettings,
+) -> list[Route]:
+    """Routes from clusterings that searches find which fall from each level to the next lower one.
+
+    Where the point of a level is the cheaper one, the searches go on from it.
+    """
+    routes: list[Route] = []
+    fallen = points[-1]
+    for point, level in zip(points[-2::-1], levels[-2::-1], strict=True):
+        fallen, _ = search_locally(problem, fallen, level, runs)
+        if fallen.cost < point.cost * (1 - GAP_MARGIN):
+            routes.append(route_from(problem, fallen, 1.0))
+        else:
+            fallen = point
     return routes
 
 
@@ -131,7 +163,12 @@ def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
 
 
 def trace_levels(
-    problem: ClusteringProblem, lowest: MeasuredPoint, others: list, n_levels: int, tol: float
+    problem: ClusteringProblem,
+    lowest: MeasuredPoint,
+    others: list,
+    n_levels: int,
+    n_rounds: int,
+    tol: float,
 ) -> tuple[list, list[float]]:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
@@ -145,10 +182,17 @@ def trace_levels(
     if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)
-        upward = follow_levels(problem, lowest, rising, tol)
+        # Of few samples another start may be the cheapest from some level on.
+        restarts: dict[float, MeasuredPoint] = {}
+        if problem.n_samples <= FEW_SAMPLES:
+            for level in rising[2 :: max(1, n_levels // N_RESTARTS)]:
+                trials = [iterate_at_level(problem, p, level, 5, tol)[0] for p in others]
+                if trials:
+                    restarts[level] = min(trials, key=attrgetter("cost"))
+        upward = follow_levels(problem, lowest, rising, n_rounds, tol, restarts)
         summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
-        downward = follow_levels(problem, summit, rising[::-1], tol)[::-1]
+        downward = follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)[::-1]
         for p, q in zip(upward, downward, strict=True):
             points.append(min(p, q, key=attrgetter("cost")))
         levels += list(rising)
@@ -156,12 +200,21 @@ def trace_levels(
 
 
 def follow_levels(
-    problem: ClusteringProblem, point: MeasuredPoint, levels: np.ndarray, tol: float
+    problem: ClusteringProblem,
+    point: MeasuredPoint,
+    levels: np.ndarray,
+    n_rounds: int,
+    tol: float,
+    restarts: dict[float, MeasuredPoint],
 ) -> list[MeasuredPoint]:
-    """Follow the homotopy from a point along the levels, one round at each."""
+    """Follow the homotopy from a point along the levels, so many rounds at each.
+
+    It goes on from the points of ``restarts`` at their levels, where these are cheaper.
+    """
     points = []
     for level in levels:
-        point, _, _ = iterate_at_level(problem, point, level, 1, tol)
+        point, _, _ = iterate_at_level(problem, point, level, n_rounds, tol)
+        point = min(point, restarts.get(level, point), key=attrgetter("cost"))
         points.append(point)
     return points
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
@@ -94,10 +95,22 @@ class Arcs:
         for cluster in range(len(centers)):
             self._fill(cluster, np.arange(len(centers)))
 
-    def move(self, sample: int, origin: int, goal: int) -> None:
-        """Move a sample from one cluster to another."""
-        self._labels[sample] = goal
-        self._fill(origin, np.flatnonzero(self.movers[origin] == sample))
+    def list_equal_movers(self, origin: int, goal: int, most: int) -> np.ndarray:
+        """At most so many members equal to the mover, which all go at the same cost."""
+        mover = self.movers[origin, goal]
+        if most == 1 or sparse.issparse(self._X):
+            return np.array([mover])
+        members = np.flatnonzero(self._labels == origin)
+        is_equal = self._X[members, 0] == self._X[mover, 0]
+        members = members[is_equal]
+        is_equal = (self._X[members] == self._X[mover]).all(axis=1)
+        return members[is_equal][:most]
+
+    def move(self, samples: np.ndarray, origin: int, goal: int) -> None:
+        """Move equal samples from one cluster to another."""
+        self._labels[samples] = goal
+        self._fill(origin, np.flatnonzero(np.isin(self.movers[origin], samples)))
+        sample = samples[0]
         # What the sample costs elsewhere, compared with the other members.
         costs = (self._X[[sample]] @ self._factors)[0] + self._squares
         costs -= costs[goal]
@@ -178,16 +191,31 @@ def _open_places(
 
 
 def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> None:
-    """Move a sample, or a place, along each arc of the path to the end."""
-    network.excess[end] += 1
+    """Move samples, or places, along each arc of the path to the end: as many as are equal."""
+    pool = len(network.places)
+    path = []
+    goal = end
     while previous[end] >= 0:
-        start = previous[end]
-        pool = len(network.places)
-        if end == pool:
-            network.places[start] += 1
+        path.append((int(previous[end]), end))
+        end = int(previous[end])
+    # How many the start has too many, the end too few, and each arc may take.
+    n_moved = min(network.excess[end], -network.excess[goal])
+    movers = {}
+    for start, stop in path:
+        if stop == pool:
+            n_moved = min(n_moved, network.largest[start] - network.places[start])
         elif start == pool:
-            network.places[end] -= 1
+            n_moved = min(n_moved, network.places[stop] - network.smallest[stop])
         else:
-            arcs.move(arcs.movers[start, end], start, end)
-        end = start
-    network.excess[end] -= 1
+            movers[start, stop] = arcs.list_equal_movers(start, stop, int(n_moved))
+            n_moved = min(n_moved, len(movers[start, stop]))
+    n_moved = int(n_moved)
+    for start, stop in path:
+        if stop == pool:
+            network.places[start] += n_moved
+        elif start == pool:
+            network.places[stop] -= n_moved
+        else:
+            arcs.move(movers[start, stop][:n_moved], start, stop)
+    network.excess[end] -= n_moved
+    network.excess[goal] += n_moved

@@ -337,26 +337,32 @@ def check_affinity(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
             "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."
         )
-    _refuse_distances(affinity)
+    _warn_of_distances(affinity)
     return affinity
 
 
-def _refuse_distances(affinity: Table) -> None:
-    """Raise for a dense matrix that is zero on the diagonal alone, as distances are.
+def _warn_of_distances(affinity: Table) -> None:
+    """Warn of a dense matrix that is zero on the diagonal and keeps the triangle inequality.
 
-    A complete graph, all of whose edges have one weight, passes.
+    Affinities of a textbook are zero on the diagonal as well (Ng, Jordan and Weiss, 2001), but two
+    similar samples that are dissimilar to a third one break the inequality. Where no entry is four
+    times another one, every matrix keeps it, and nothing is known.
     """
-    n_nodes = affinity.shape[0]
     if sparse.issparse(affinity) or affinity.diagonal().any():
         return
-    n_edges = n_nodes * (n_nodes - 1)
-    has_one_weight = np.count_nonzero(affinity == affinity.max()) == n_edges
-    if np.count_nonzero(affinity) == n_edges and not has_one_weight:
-        raise ValueError(
-            "affinity is 0 on the diagonal and positive elsewhere, as distances are, while larger "
-            "affinities are of more similar samples. Of distances d pass np.exp(-(d / "
-            "d.mean()) ** 2); of similarities fill the diagonal, as by np.fill_diagonal(affinity, "
-            "affinity.max())."
+    # Roots keep the inequality of distances and of squared distances; 200 samples suffice.
+    n_nodes = affinity.shape[0]
+    rows = np.unique(np.linspace(0, n_nodes - 1, min(n_nodes, 200)).astype(int))
+    roots = np.sqrt(affinity[np.ix_(rows, rows)])
+    others = roots[~np.eye(len(rows), dtype=bool)]
+    if len(rows) < 3 or others.max() <= 2 * others.min():
+        return
+    detours = [(row[:, np.newaxis] + row - roots).min() for row in roots]
+    if min(detours) >= -1e-9 * others.max():
+        warn(
+            "affinity is 0 on the diagonal and keeps the triangle inequality, as distances do, "
+            "while larger affinities are of more similar samples. If these are distances d, pass "
+            "np.exp(-(d / d.mean()) ** 2)."
         )
 
 

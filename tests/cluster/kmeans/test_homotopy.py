@@ -275,7 +275,7 @@ def test_many_samples_and_large_groups_are_not_shaken(n_samples, n_clusters, rat
 def test_the_homotopy_has_a_point_for_every_level():
     samples = samples_of(group_separation=0.8)
     levels = rising_levels(0.1, 0.9, 5)
-    points = follow_levels(samples, plain(samples), levels, 1e-5)
+    points = follow_levels(samples, plain(samples), levels, 1, 1e-5, {})
     assert len(points) == 5
     for point, level in zip(points, levels, strict=True):
         assert point.balance == pytest.approx(level, abs=0.1)
@@ -286,6 +286,7 @@ def test_the_homotopy_has_a_point_for_every_level():
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 6])
 def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(monkeypatch, n_levels):
     monkeypatch.setattr(_front, "MAX_FITTED_SAMPLES", 0)
+    monkeypatch.setattr(_front, "FEW_SAMPLES", 0)
     samples = samples_of(group_separation=0.8)
     runs = RunSettings(3, n_init=3, max_iter=100)
     routes = Homotopy()._front(samples, runs, n_levels, np.random.RandomState(0))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
+from skfair.cluster.kmeans import _transport
 from skfair.cluster.kmeans._tables import _move_surplus, scale_distances
 from skfair.cluster.kmeans._transport import solve_transport
 
@@ -77,3 +79,41 @@ def test_where_too_few_samples_may_move_all_stay():
     _move_surplus(*problem_of(X, [0, 0, 0], centers), labels, np.array([2]), surplus)
     assert labels.tolist() == [0, 1, 0]
     assert surplus.tolist() == [[2], [-2]]
+
+
+@given(st.integers(0, 2**32))
+def test_equal_samples_move_together_at_the_least_cost(seed):
+    """The linear program of assignments has the same cost."""
+    rng, distinct, centers = draw(seed, 4, 4)
+    X = distinct[rng.integers(4, size=30)]
+    smallest = np.array([2, 2, 2, 2])
+    largest = np.array([10, 9, 8, 7])
+    costs = squared_distances(X, centers)
+    solved = solve_transport(X, centers, (smallest, largest), np.zeros(4))
+    sizes = np.bincount(solved.labels, minlength=4)
+    assert (smallest <= sizes).all()
+    assert (sizes <= largest).all()
+    by_cluster = np.tile(np.eye(4), 30)
+    program = linprog(
+        costs.ravel(),
+        A_ub=np.vstack([by_cluster, -by_cluster]),
+        b_ub=np.append(largest, -smallest),
+        A_eq=np.kron(np.eye(30), np.ones(4)),
+        b_eq=np.ones(30),
+        method="highs",
+    )
+    assert costs[np.arange(30), solved.labels].sum() == pytest.approx(program.fun)
+
+
+def test_equal_samples_take_one_path(monkeypatch):
+    paths = []
+    find_path = _transport.find_shortest_path
+    monkeypatch.setattr(
+        _transport, "find_shortest_path", lambda *args: paths.append(1) or find_path(*args)
+    )
+    X = np.repeat([[0.0], [9.0]], [90, 10], axis=0)
+    centers = np.array([[0.0], [1.0], [2.0], [9.0]])
+    bounds = np.zeros(4), np.full(4, 30.0)
+    labels = solve_transport(X, centers, bounds, np.zeros(4)).labels
+    assert np.bincount(labels).tolist() == [30, 30, 30, 10]
+    assert len(paths) <= 4

@@ -342,3 +342,21 @@ def test_numbers_of_samples_must_match(blobs):
         model().fit(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
     with pytest.raises(NotFittedError):
         model().predict(X)
+
+
+def test_affinities_may_be_zero_on_the_diagonal(blobs):
+    """As those of Ng, Jordan and Weiss (2001), of a width of the size of a blob."""
+    X, groups = blobs
+    kernel = rbf_kernel(X, gamma=1.0)
+    expected = graph_model(3).fit_predict(kernel, sensitive_features=groups)
+    np.fill_diagonal(kernel, 0.0)
+    labels = graph_model(3).fit_predict(kernel, sensitive_features=groups)
+    assert adjusted_rand_score(labels, expected) > 0.9
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_distances_in_place_of_affinities_are_warned_of(blobs, power):
+    X, groups = blobs
+    distances = np.linalg.norm(X[:, None] - X, axis=2) ** power
+    with pytest.warns(UserWarning, match="keeps the triangle inequality, as distances do"):
+        graph_model(3).fit(distances, sensitive_features=groups)
