@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,9 @@ import skfair
 from skfair import metrics
 from skfair.metrics import METRICS
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
-sys.path.insert(0, str(Path(__file__).parent))
+HOME = Path(__file__).parent
+sys.path.insert(0, str(HOME.parent))  # benchmarks are not installed
+sys.path.insert(0, str(HOME))
 from changes import page_text
 from cheat_sheet import write_sheet
 from layout import draw as draw_layout
@@ -32,11 +34,15 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sections",
 ]
-# No intersphinx: the build reaches nothing outside this repository, so it never fails for that.
+# The inventory is a file (python doc/sklearn_objects.py): a build reaches nothing outside this repository.
+intersphinx_mapping = {"sklearn": ("https://scikit-learn.org/stable/", "sklearn.inv")}
 
 default_role = "py:obj"
 templates_path = ["_templates"]
@@ -48,12 +54,17 @@ exclude_patterns = [
     "tasks_table.rst",
 ]
 html_theme = "pydata_sphinx_theme"
-html_title = "skfair"
+html_title = f"skfair {release}"
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skfair.css"]
 html_theme_options = {
+    "logo": {
+        "alt_text": f"skfair {release}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo_dark.svg",
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "header_links_before_dropdown": 6,
@@ -215,6 +226,29 @@ def write_papers_table(app):
     (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
 
 
+def offer_browser_page(app):
+    """Link the page that audits files in the browser (`make demo-page`) where it is hosted."""
+    if (Path(app.outdir) / "try" / "index.html").exists():
+        app.tags.add("try")
+
+
+def write_page_list(app, exception):
+    """Write ``llms.txt``: the pages of the guide with their addresses, for language models."""
+    if exception is not None or app.builder.format != "html":
+        return
+    project = tomllib.loads((HOME.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    site = project["urls"]["Documentation"]
+    guide = (HOME / "guide.rst").read_text(encoding="utf-8")
+    lines = ["# skfair", "", f"> {project['description']}. Version {release}.", ""]
+    for part in guide.split(":caption: ")[1:]:
+        title, entries = part.split("\n", 1)
+        pages = re.findall(r"^   (.+) <(\S+)>$", entries, flags=re.MULTILINE)
+        links = [f"- [{name}]({site}{page}.html)" for name, page in pages]
+        lines += [f"## {title}", "", *links, ""]
+    lines += ["## Reference", "", f"- [All public names]({site}api/index.html)", ""]
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
 def write_cheat_sheet(app):
     """Write the cheat sheet beside its page, as SVG and PDF."""
     write_sheet(app.srcdir)
@@ -231,7 +265,7 @@ def write_changelog(app):
 
 
 def write_tasks_table(app):
-    """Write the table of tasks, of which README has another form."""
+    """Write the table of tasks."""
     (app.srcdir / "tasks_table.rst").write_text(page_table(), encoding="utf-8")
 
 
@@ -242,9 +276,11 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
+    app.connect("builder-inited", offer_browser_page)
     app.connect("builder-inited", write_cheat_sheet)
     app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", write_page_list)

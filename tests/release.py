@@ -55,6 +55,15 @@ def tag_problems(version, tag):
         yield f"The tag of version {version} must be v{version}, but it is {tag!r}."
 
 
+def address_problems(version, urls):
+    """A sentence if a release would publish the placeholder of the site's address."""
+    if RELEASE.fullmatch(version) and any(".example/" in url for url in urls.values()):
+        yield (
+            "[project.urls] of pyproject.toml and the links at the end of README.md must have the "
+            f"address of the site, but have a placeholder: {urls['Documentation']}"
+        )
+
+
 def main(tag=None):
     """Print what is missing, or the name of the next tag."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -65,6 +74,7 @@ def main(tag=None):
     missing = [
         *problems(version, changelog, set(tags) - {tag}),
         *citation_problems(version, changelog, citation),
+        *address_problems(version, project["urls"]),
         *(tag_problems(version, tag) if tag else ()),
     ]
     print(
