@@ -42,7 +42,7 @@ def main_entries():
         text = page.read_text(encoding="utf-8")
         for line in re.findall(r"^\.\. index:: (.+)$", text, flags=re.MULTILINE):
             names = [entry.removeprefix("! ") for entry in line.split(", ") if entry[:2] == "! "]
-            entries |= dict.fromkeys(names, re.escape(page.stem) + "$")
+            entries |= dict.fromkeys(names, rf"^{page.stem}\.html")
     return entries
 
 
@@ -55,7 +55,7 @@ def list_titles():
         for above, title, below in zip(lines, lines[1:], lines[2:], strict=False):
             if re.fullmatch("={3,}", below) and re.search(r"\w", title):
                 titles = pages if re.fullmatch("={3,}", above) else sections
-                titles[re.sub(r"[`:~?]", "", title)] = re.escape(page.stem) + "$"
+                titles[re.sub(r"[`:~?]", "", title)] = rf"^{page.stem}\.html"
     sections.pop("References", None)  # of several pages
     return pages, sections
 
@@ -78,8 +78,8 @@ def found_pages(browser, queries):
     results = re.search(r"RESULTS (\[\[.*?\]\]) END", shown)
     if results is None:
         sys.exit(f"{browser} found nothing in {STATIC}: run make doc.\n{messages[-500:]}")
-    names = [[page.removesuffix(".html") for page in pages] for pages in json.loads(results[1])]
-    return dict(zip(queries, (list(dict.fromkeys(pages)) for pages in names), strict=True))
+    pages = [list(dict.fromkeys(one)) for one in json.loads(results[1])]
+    return dict(zip(queries, pages, strict=True))
 
 
 def rank(names, pages):

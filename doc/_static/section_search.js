@@ -24,11 +24,11 @@ var SectionSearch = (function () {
 
   const WEIGHTS = [6, 3, 5, 1, 0.5]; // of the heading, title of the page, entries of the index, text, code
   const K1 = 1.2; // saturation of repeated words
-  const B = 0.6; // how much long sections count less
+  const B = 0.75; // how much long sections count less
   const SYNONYM = 0.4;
   const PAGE = 0.5; // what the words of the whole page count for its sections
-  const GUIDE = 1.5; // pages of the guide answer questions: before gallery and reference
-  const INNER = 0.7; // pages for developers, and of other packages' names and figures
+  const GUIDE = 2; // pages of the guide answer questions: before gallery and reference
+  const INNER = 0.9; // pages for developers, and of other packages' names and figures
   const MEMBER = 0.6; // members of classes, unless one name alone was typed
   const PER_PAGE = 3; // sections that are listed
 
@@ -163,7 +163,7 @@ var SectionSearch = (function () {
       if (anchor.startsWith("skfair.") && !isName) score *= MEMBER;
       // A title, an entry of the index, the name of a page and Class.method come first when they are typed.
       if (headings[number] === typed) score += 1000;
-      if (entries[number].includes(typed)) score += 1500;
+      if (entries[number].includes(typed)) score += 3500;
       if (names[number] === typed) score += 2000;
       if (isName && members[number] === typed) score += 3000;
       return { number, score, page };
