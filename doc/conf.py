@@ -21,6 +21,7 @@ sys.path.insert(0, str(HOME))
 from changes import page_text
 from cheat_sheet import write_sheet
 from layout import draw as draw_layout
+from picture_style import SETTINGS, color_cycle
 from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
@@ -106,6 +107,8 @@ plot_formats = [("png", 110)]
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_include_source = True
+plot_rcparams = SETTINGS | {"axes.prop_cycle": color_cycle()}
+plot_apply_rcparams = True
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -117,6 +120,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
     "image_scrapers": ("gallery_figures.scrape_figures",),
+    "reset_modules": ("matplotlib", "picture_style.apply_style"),
     "subsection_order": [
         "../examples/tutorial",
         "../examples/classification",

@@ -21,9 +21,9 @@ from skfair.cluster import FairKMeans
 from skfair.datasets import fetch_adult, load_patients
 
 FOLDER = Path(__file__).parent / "_static"
-BLUE, ORANGE, INK, SOFT, LINE = "#0072B2", "#E69F00", "#16191d", "#59616b", "#d9dde2"
+BLUE, ORANGE, INK, SOFT, LINE = "#0072B2", "#C77700", "#16191d", "#59616b", "#d9dde2"
 GROUPS = {"Female": ("women", ORANGE, "s"), "Male": ("men", BLUE, "o")}
-TEXT = {BLUE: BLUE, ORANGE: "#946400"}
+TEXT = {BLUE: BLUE, ORANGE: "#8A5A00"}
 """Colours of numbers: the orange of marks has too little contrast on white."""
 
 CARD = 4.0, 2.5  # inches
@@ -117,9 +117,8 @@ def draw_pairs(ax, rows, limits):
                 fontsize=11,
                 weight="bold",
             )
-            gap = abs(round(values[0]) - round(values[1]))
         ax.annotate(
-            f"gap {gap}",
+            f"gap {abs(values[0] - values[1]):.0f}",
             (np.mean(values), height),
             (0, 9),
             textcoords="offset points",
