@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 HOME = Path(__file__).parents[1]
+PLACEHOLDER = ".example/"
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
@@ -57,10 +58,10 @@ def tag_problems(version, tag):
 
 def address_problems(version, urls):
     """A sentence if a release would publish the placeholder of the site's address."""
-    if RELEASE.fullmatch(version) and any(".example/" in url for url in urls.values()):
+    if RELEASE.fullmatch(version) and any(PLACEHOLDER in url for url in urls.values()):
         yield (
-            "[project.urls] of pyproject.toml and the links at the end of README.md must have the "
-            f"address of the site, but have a placeholder: {urls['Documentation']}"
+            "[project.urls] of pyproject.toml, SITE in skfair/_utils/documentation.py and the links of "
+            f"README.md must be the address of the site, not a placeholder: {urls['Documentation']}"
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skfair._utils.documentation import SITE
 from skfair.datasets import load_patients
 
 HOME = Path(__file__).parents[1]
@@ -83,7 +84,7 @@ def test_the_readme_is_short_and_shows_code_soon():
 
 def test_links_lead_to_pages_of_the_site_and_are_used():
     """PyPI shows no relative links, and the site has one address."""
-    assert LINKS["site"] == PROJECT["urls"]["Documentation"]
+    assert LINKS["site"] == PROJECT["urls"]["Documentation"] == SITE
     assert set(re.findall(r"\]\[(\w+)\]", TEXT)) == set(LINKS)
     inline = re.findall(r"\]\(([^)]+)\)", TEXT)
     assert all(link.startswith("https://img.shields.io/badge/") for link in inline)
