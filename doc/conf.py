@@ -15,9 +15,8 @@ import skfair
 from skfair import metrics
 from skfair.metrics import METRICS
 
-HOME = Path(__file__).parent
-sys.path.insert(0, str(HOME.parent))  # benchmarks are not installed
-sys.path.insert(0, str(HOME))
+sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
+sys.path.insert(0, str(Path(__file__).parent))
 from changes import page_text
 from cheat_sheet import write_sheet
 from layout import draw as draw_layout
@@ -26,6 +25,7 @@ from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
 
+HOME = Path(__file__).parent
 project = "skfair"
 author = copyright = "The skfair developers"
 version = release = skfair.__version__
@@ -42,7 +42,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sections",
 ]
-# The inventory is a file (python doc/sklearn_objects.py): a build reaches nothing outside this repository.
+# The inventory is a file (python doc/sklearn_objects.py): a build needs no network.
 intersphinx_mapping = {"sklearn": ("https://scikit-learn.org/stable/", "sklearn.inv")}
 
 default_role = "py:obj"

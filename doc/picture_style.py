@@ -1,4 +1,4 @@
-"""One style of the pictures of guide and gallery: titles at the left, no frame, colours of a contrast."""
+"""One style of pictures of guide and gallery: titles at the left, no frame, enough contrast."""
 
 from skfair.plotting._display import COLORS
 

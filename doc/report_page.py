@@ -1,7 +1,7 @@
-"""Write ``doc/_static/report_adult.html``: the report of README's boosting model that the start page shows.
+"""Write ``doc/_static/report_adult.html``, the report that the start page shows.
 
-``python doc/report_page.py`` fetches Adult where it is not stored. Model, data and split are those of
-the example of README.
+``python doc/report_page.py`` fetches Adult where it is not stored. Model, data and split are those
+of the example of README.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 """Searches that users make -> parts of names of pages that answer them, by list.
 
-`TUNED` names the lists to which the search and the entries of the index were tuned. The others judge it by
-words that were not foreseen: do not read their misses when you change the search.
+`TUNED` names the lists to which the search and the entries of the index were tuned. The others judge
+it by words that were not foreseen: do not read their misses when you change the search.
 """
 
 WANTED = {
@@ -99,7 +99,7 @@ FIRST_LOOK = {
     "plot accuracy fairness tradeoff": "price_of_fairness|fairness_front",
     "tune hyperparameters": "pipelines|best_subject_to|model_selection",
     "polars dataframe": "pipelines|any_model|large_data|fair_classification|audit.html",
-    "age groups continuous attribute": "which_constraint|group_access|fair_classification|audit.html|bin_groups",
+    "age groups continuous attribute": "which_constraint|group_access|fair_classification|audit.html",
     "race and sex together": "which_constraint|audit_subgroups|fair_classification|audit.html",
     "confidence interval for gap": "audit.html|certificates",
     "export report html": "audit.html|audit_files",
@@ -233,10 +233,10 @@ UNSEEN = {
     "calibrated probabilities per group": "calibration|fair_classification|audit|any_model",
     "less discriminatory alternative search": "alternatives",
     "adverse impact ratio": "laws|audit|sample_size|glossary",
-    "equality of opportunity hardt": "which_constraint|papers|glossary|EqualOpportunity|equal_opportunity",
+    "equality of opportunity hardt": "which_constraint|papers|glossary|EqualOpportunity",
     "GroupKFold": "new_data|certificates|pipelines",
     "set_config enable_metadata_routing": "pipelines",
-    "predict_log_proba": "ConstrainedClassifierCV|ConstrainedERMClassifier|any_model|predict_log_proba",
+    "predict_log_proba": "ConstrainedClassifierCV|ConstrainedERMClassifier|any_model",
     "feature_names_in_": "ConstrainedClassifierCV|any_model|feature_names_in",
     "max_cluster_size": "FairKMeans|balanced_clusters|max_cluster_size",
     "EqualizedOdds": "EqualizedOdds",

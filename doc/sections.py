@@ -1,4 +1,4 @@
-"""Write ``_static/sections.js`` beside the built pages: their sections with addresses, titles and text.
+"""Write ``_static/sections.js`` beside the built pages: their sections, titles and text.
 
 An extension of Sphinx that runs when the build is finished. The search of the pages reads the file,
 which is a script, as pages that are opened from a disk may load scripts only.
@@ -101,7 +101,15 @@ def read_sections(page, file, entries):
         code = " ".join(dict.fromkeys(re.findall(r"[A-Za-z_]\w{2,}", code)))  # each word once
         first = not rows
         rows.append(
-            [page, title, "" if first else section.anchor, heading, entries if first else "", text, code]
+            [
+                page,
+                title,
+                "" if first else section.anchor,
+                heading,
+                entries if first else "",
+                text,
+                code,
+            ]
         )
     return rows
 

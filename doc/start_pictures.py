@@ -1,7 +1,8 @@
 """Write the pictures of README and of the cards of the start page, in ``doc/_static``.
 
 ``python doc/start_pictures.py`` fetches Adult where it is not stored, prints the numbers that README
-and the start page state of its models, and draws them. Model, data and split are those of the example.
+and the start page state about its models, and draws them. Model, data and split are those of the
+example.
 """
 
 from pathlib import Path
@@ -41,9 +42,7 @@ def split_adult():
     """Training and test data of the example: X, X_test, y, y_test, sex, sex_test."""
     adult = fetch_adult(drop_sensitive=True)
     y = adult.target == ">50K"
-    return train_test_split(
-        adult.data, y, adult.sensitive_features, test_size=0.5, random_state=0
-    )
+    return train_test_split(adult.data, y, adult.sensitive_features, test_size=0.5, random_state=0)
 
 
 def make_models():
@@ -72,7 +71,7 @@ def measure_models():
     """Held-out measures of the models by name, and their smallest seconds of CPU in three turns."""
     X, X_test, y, y_test, sex, sex_test = split_adult()
     measures = {}
-    seconds = {name: np.inf for name in make_models()}
+    seconds = dict.fromkeys(make_models(), np.inf)
     for _ in range(3):  # the first turn compiles
         for name, model in make_models().items():
             options = {} if name == BOOSTING else {"sensitive_features": sex}
@@ -92,7 +91,10 @@ def format_row(name, measures):
         name,
         f"{measures['accuracy']:.3f}"[1:],
         f"{100 * women['selected']:.0f} %, {100 * men['selected']:.0f} %",
-        *(f"{women[rate]:.2f}, {men[rate]:.2f}".replace("0.", ".") for rate in ("found", "precision")),
+        *(
+            f"{women[rate]:.2f}, {men[rate]:.2f}".replace("0.", ".")
+            for rate in ("found", "precision")
+        ),
     ]
     return f"| {' | '.join(cells)} |"
 

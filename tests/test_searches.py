@@ -9,8 +9,10 @@ import pytest
 
 DOC = Path(__file__).parents[1] / "doc"
 PAGE = """<html><body><nav>Home</nav><article>
-<section id="top"><h1>Fair clusters<a class="headerlink" href="#top">#</a></h1><p>All of them.</p>
-<section id="sizes"><h2>Sizes</h2><p>At most <b>five</b>.</p><pre>model.fit(X, max_size=5)</pre></section>
+<section id="top"><h1>Fair clusters<a class="headerlink" href="#top">#</a></h1>
+<p>All of them.</p>
+<section id="sizes"><h2>Sizes</h2><p>At most <b>five</b>.</p>
+<pre>model.fit(X, max_size=5)</pre></section>
 <dl><dt id="skfair.cluster.FairKMeans.fit">fit(X)</dt><dd>Fit the model.</dd></dl>
 <dl class="glossary"><dt id="term-base-rate">base rate</dt><dd>A share.</dd></dl>
 </section></article><script>var hidden;</script></body></html>"""
@@ -32,8 +34,16 @@ def test_sections_members_and_terms_have_their_own_text_and_address(doc_modules,
     title = "Fair clusters"
     assert sections.read_sections("page.html", tmp_path / "page.html", "sizes of clusters") == [
         ["page.html", title, "", title, "sizes of clusters", "All of them.", ""],
-        ["page.html", title, "sizes", "Sizes", "", "At most five .", "model fit max_size"],
-        ["page.html", title, "skfair.cluster.FairKMeans.fit", "FairKMeans fit", "", "fit(X) Fit the model.", ""],
+        ["page.html", title, "sizes", "Sizes", "", "At most five.", "model fit max_size"],
+        [
+            "page.html",
+            title,
+            "skfair.cluster.FairKMeans.fit",
+            "FairKMeans fit",
+            "",
+            "fit(X) Fit the model.",
+            "",
+        ],
         ["page.html", title, "term-base-rate", "base rate", "", "base rate A share.", ""],
     ]
 

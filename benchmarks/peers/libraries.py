@@ -328,7 +328,9 @@ def _draw(records):
     compared = sorted(records, key=lambda record: -record["largest gap"])
     figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
     axes.axvline(100 * TOLERANCE, color="#59616b", linestyle="--", linewidth=1)
-    axes.annotate("tolerance", (100 * TOLERANCE, len(compared) - 0.55), ha="center", color="#59616b")
+    axes.annotate(
+        "tolerance", (100 * TOLERANCE, len(compared) - 0.55), ha="center", color="#59616b"
+    )
     for height, record in enumerate(compared[::-1]):
         color = "#0072B2" if record["library"] == "skfair" else "#6b7480"
         mean, largest = (100 * record[name] for name in ("held-out gap", "largest gap"))
@@ -336,7 +338,13 @@ def _draw(records):
         axes.plot(mean, height, "o", color=color, markersize=9)
         text = f"{mean:.1f} to {largest:.1f}; accuracy {100 * record['held-out accuracy']:.1f} %"
         axes.annotate(
-            text, (largest, height), (8, 0), textcoords="offset points", va="center", color=color
+            text,
+            (largest, height),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            color=color,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )
     axes.set_yticks(range(len(compared)), [record["library"] for record in compared[::-1]])
     axes.set(xlim=(0, 27), ylim=(-0.6, len(compared) - 0.2))
@@ -345,7 +353,12 @@ def _draw(records):
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
     accurate = max(compared[1:], key=lambda record: record["held-out accuracy"])["library"]
-    figure.suptitle(f"{accurate} keeps the most accuracy, and exceeds the tolerance", x=0.01, ha="left")
+    figure.suptitle(
+        f"{accurate} keeps the most accuracy, and exceeds the tolerance",
+        x=0.01,
+        ha="left",
+        weight="bold",
+    )
     save_figure(figure, "libraries.png")
 
 

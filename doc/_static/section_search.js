@@ -29,7 +29,7 @@ var SectionSearch = (function () {
   const PAGE = 0.5; // what the words of the whole page count for its sections
   const GUIDE = 2; // pages of the guide answer questions: before gallery and reference
   const INNER = 0.9; // pages for developers, and of other packages' names and figures
-  const MEMBER = 0.6; // members of classes, unless one name alone was typed
+  const MEMBER = 0.45; // members of classes, unless one name alone was typed
   const PER_PAGE = 3; // sections that are listed
 
   const SUFFIXES = ["ations", "ation", "ingly", "ings", "ing", "ities", "ity", "ies", "ers", "er", "ed", "es", "s", "e"];

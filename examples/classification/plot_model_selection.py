@@ -70,7 +70,8 @@ print(search.best_params_)
 # %%
 # The figure
 # ----------
-# One mark per candidate, and the tolerance of the selected one. Bars are standard errors over the five folds.
+# One mark per candidate, and the tolerance of the selected one. Bars are standard errors over the
+# five folds.
 # The gap on held-out folds is mostly larger than on the training data, so the selected tolerance
 # may be smaller than the bound. The cross is the selected model, refitted, on a separate test set,
 # which has sampling noise too.
@@ -107,8 +108,8 @@ ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(frameon=False, loc="lower right")
 ax.spines[["top", "right"]].set_visible(False)
 figure.suptitle(
-    f"For a gap of {100 * BOUND:g} points: a tolerance of {100 * best['tolerance']:g}, and a gap of "
-    f"{100 * test_gap:.0f} on the test set",
+    f"For a gap of {100 * BOUND:g} points: a tolerance of {100 * best['tolerance']:g}, and a "
+    f"gap of {100 * test_gap:.0f} on the test set",
     x=0.01,
     ha="left",
 )

@@ -3,8 +3,8 @@ Fair spectral clustering: exact and published embeddings
 ========================================================
 
 This page shows clusterings of two sets of points in the plane, similar to Figures 2 and 9 of Tonin
-et al. [1]_: two flat ellipses, each of which is one group, and two moons, with a group in each half.
-Fair spectral clustering balances the groups, and should recover shapes that are balanced.
+et al. [1]_: two flat ellipses, each of which is one group, and two moons, with a group in each
+half. Fair spectral clustering balances the groups, and should recover shapes that are balanced.
 """
 
 # %%

@@ -112,9 +112,7 @@ def draw(monitors, constraint):
         for name, log in logs.items()
         if log["residual"].iloc[-1] < 1e-5 and log["violation"].iloc[-1] < 1e-5
     ]
-    figure.suptitle(
-        f"{constraint}: only {' and '.join(done)} converge", x=0.01, ha="left"
-    )
+    figure.suptitle(f"{constraint}: only {' and '.join(done)} converge", x=0.01, ha="left")
 
 
 # %%
@@ -123,7 +121,8 @@ def draw(monitors, constraint):
 # The violation is that of the smooth rates. The last axes show the residual of the optimality (KKT)
 # conditions, which first-order methods compute every few iterations. Where it is small *and* the
 # violation is zero, a solver has converged. The switching subgradient method crosses the bound
-# repeatedly by design, and returns the best feasible iterate: the lines are the smallest values so far.
+# repeatedly by design, and returns the best feasible iterate: the lines are the smallest values so
+# far.
 
 ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)  # compiles the kernels
 monitors, ends = fit_all("demographic_parity")

@@ -513,8 +513,9 @@ def _describe_method(monitor: GapMonitor, period: str) -> list[str]:
         )
     return [
         alarm,
-        f"At most {error} of monitors ever certify a tolerance that is not kept, and at most {error} "
-        f"ever show a wrong interval, in all {periods} together and however often the page is made.",
+        f"At most {error} of monitors ever certify a tolerance that is not kept, and at most "
+        f"{error} ever show a wrong interval, in all {periods} together and however often the "
+        "page is made.",
         f"Certificate and interval assume that the rates of groups do not change; the alarm does "
         f"not. {restart}",
         "The last periods are judged by their rates alone, pooled. No rate is assumed to be "

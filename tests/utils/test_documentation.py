@@ -24,9 +24,7 @@ def test_an_estimator_links_its_page_of_the_reference(package, monkeypatch):
     module = importlib.import_module(f"skfair.{package}")
     exported = [getattr(module, name) for name in module.__all__]
     estimators = [
-        one
-        for one in exported
-        if isinstance(one, type) and issubclass(one, DocumentationLinkMixin)
+        one for one in exported if isinstance(one, type) and issubclass(one, DocumentationLinkMixin)
     ]
     assert estimators
     pages = INDEX.read_text(encoding="utf-8")
