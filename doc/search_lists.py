@@ -1,7 +1,7 @@
 """Searches that users make -> parts of names of pages that answer them, by list.
 
-`TUNED` names the lists to which the search and the entries of the index were tuned. The others judge
-it by words that were not foreseen: do not read their misses when you change the search.
+`TUNED` names the lists to which the search and the entries of the index were tuned. Others judge it
+by words that were not foreseen: do not read their misses when you change the search.
 """
 
 WANTED = {
@@ -99,7 +99,7 @@ FIRST_LOOK = {
     "plot accuracy fairness tradeoff": "price_of_fairness|fairness_front",
     "tune hyperparameters": "pipelines|best_subject_to|model_selection",
     "polars dataframe": "pipelines|any_model|large_data|fair_classification|audit.html",
-    "age groups continuous attribute": "which_constraint|group_access|fair_classification|audit.html",
+    "age groups continuous attribute": "which_constraint|group_access|fair_classification|audit",
     "race and sex together": "which_constraint|audit_subgroups|fair_classification|audit.html",
     "confidence interval for gap": "audit.html|certificates",
     "export report html": "audit.html|audit_files",

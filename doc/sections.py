@@ -15,6 +15,9 @@ TITLES_ALONE = ("index.html", "guide.html")
 """Pages that lead to others: their text would be found for every question."""
 
 HEADINGS = ("h1", "h2", "h3", "h4")
+BLOCKS = ("p", "li", "dt", "dd", "td", "th", "div")
+"""Tags that end a word."""
+
 COUNTED = {"article": "article", "script": "skipped", "style": "skipped", "pre": "code"}
 COUNTED |= dict.fromkeys(HEADINGS, "heading")
 """Tags -> what is counted while they are open."""
@@ -42,6 +45,8 @@ class SectionParser(HTMLParser):
         """Open a section, a list of definitions or what is counted."""
         attributes = dict(attributes)
         name = attributes.get("id") or ""
+        if tag in BLOCKS:
+            self.handle_data(" ")
         if tag in COUNTED:
             self.depths[COUNTED[tag]] += 1
         if tag == "section":

@@ -1,6 +1,6 @@
 """Write the pictures of README and of the cards of the start page, in ``doc/_static``.
 
-``python doc/start_pictures.py`` fetches Adult where it is not stored, prints the numbers that README
+``python doc/start_pictures.py`` fetches Adult where it is not stored, prints what README
 and the start page state about its models, and draws them. Model, data and split are those of the
 example.
 """

@@ -60,8 +60,9 @@ def address_problems(version, urls):
     """A sentence if a release would publish the placeholder of the site's address."""
     if RELEASE.fullmatch(version) and any(PLACEHOLDER in url for url in urls.values()):
         yield (
-            "[project.urls] of pyproject.toml, SITE in skfair/_utils/documentation.py and the links "
-            f"of README.md must be the address of the site, not a placeholder: {urls['Documentation']}"
+            "[project.urls] of pyproject.toml, SITE in skfair/_utils/documentation.py and the "
+            "links of README.md must be the address of the site, not a placeholder: "
+            f"{urls['Documentation']}"
         )
 
 

@@ -1,7 +1,7 @@
 """Address of the documentation, and links to it from notebooks."""
 
 SITE = "https://skfair.example/"
-"""Address of the built documentation, as in ``[project.urls]``; a placeholder until there is one."""
+"""Address of the documentation, as in ``[project.urls]``; a placeholder until there is one."""
 
 PLACEHOLDER = ".example/"
 
