@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,10 +20,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from changes import page_text
 from cheat_sheet import write_sheet
 from layout import draw as draw_layout
+from picture_style import SETTINGS, color_cycle
 from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
 
+HOME = Path(__file__).parent
 project = "skfair"
 author = copyright = "The skfair developers"
 version = release = skfair.__version__
@@ -32,11 +35,15 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sections",
 ]
-# No intersphinx: the build reaches nothing outside this repository, so it never fails for that.
+# The inventory is a file (python doc/sklearn_objects.py): a build needs no network.
+intersphinx_mapping = {"sklearn": ("https://scikit-learn.org/stable/", "sklearn.inv")}
 
 default_role = "py:obj"
 templates_path = ["_templates"]
@@ -48,12 +55,17 @@ exclude_patterns = [
     "tasks_table.rst",
 ]
 html_theme = "pydata_sphinx_theme"
-html_title = "skfair"
+html_title = f"skfair {release}"
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skfair.css"]
 html_theme_options = {
+    "logo": {
+        "alt_text": f"skfair {release}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo_dark.svg",
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "header_links_before_dropdown": 6,
@@ -95,6 +107,8 @@ plot_formats = [("png", 110)]
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_include_source = True
+plot_rcparams = SETTINGS | {"axes.prop_cycle": color_cycle()}
+plot_apply_rcparams = True
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -106,6 +120,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
     "image_scrapers": ("gallery_figures.scrape_figures",),
+    "reset_modules": ("matplotlib", "picture_style.apply_style"),
     "subsection_order": [
         "../examples/tutorial",
         "../examples/classification",
@@ -215,6 +230,29 @@ def write_papers_table(app):
     (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
 
 
+def offer_browser_page(app):
+    """Link the page that audits files in the browser (`make demo-page`) where it is hosted."""
+    if (Path(app.outdir) / "try" / "index.html").exists():
+        app.tags.add("try")
+
+
+def write_page_list(app, exception):
+    """Write ``llms.txt``: the pages of the guide with their addresses, for language models."""
+    if exception is not None or app.builder.format != "html":
+        return
+    project = tomllib.loads((HOME.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    site = project["urls"]["Documentation"]
+    guide = (HOME / "guide.rst").read_text(encoding="utf-8")
+    lines = ["# skfair", "", f"> {project['description']}. Version {release}.", ""]
+    for part in guide.split(":caption: ")[1:]:
+        title, entries = part.split("\n", 1)
+        pages = re.findall(r"^   (.+) <(\S+)>$", entries, flags=re.MULTILINE)
+        links = [f"- [{name}]({site}{page}.html)" for name, page in pages]
+        lines += [f"## {title}", "", *links, ""]
+    lines += ["## Reference", "", f"- [All public names]({site}api/index.html)", ""]
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
 def write_cheat_sheet(app):
     """Write the cheat sheet beside its page, as SVG and PDF."""
     write_sheet(app.srcdir)
@@ -231,7 +269,7 @@ def write_changelog(app):
 
 
 def write_tasks_table(app):
-    """Write the table of tasks, of which README has another form."""
+    """Write the table of tasks."""
     (app.srcdir / "tasks_table.rst").write_text(page_table(), encoding="utf-8")
 
 
@@ -242,9 +280,11 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
+    app.connect("builder-inited", offer_browser_page)
     app.connect("builder-inited", write_cheat_sheet)
     app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", write_page_list)

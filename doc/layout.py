@@ -81,7 +81,7 @@ def draw(folder: Path = HOME) -> None:
                 "",
                 places[one],
                 places[name],
-                arrowprops={"arrowstyle": "->", "color": "#999999", "shrinkA": 9, "shrinkB": 9},
+                arrowprops={"arrowstyle": "->", "color": "#8F8F8F", "shrinkA": 9, "shrinkB": 9},
             )
         for name, (x, y) in places.items():
             is_private = name.startswith("_")

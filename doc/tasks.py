@@ -1,14 +1,7 @@
-"""The tasks of skfair by question: one source of the tables in README, start page and guide.
-
-``python doc/tasks.py`` writes the table of README; ``doc/conf.py`` writes that of the pages.
-"""
+"""The tasks of skfair by question: ``doc/conf.py`` writes the table of the guide from them."""
 
 import re
-from pathlib import Path
 from typing import NamedTuple
-
-README = Path(__file__).parents[1] / "README.md"
-HEAD = "| question | names | import from |\n|---|---|---|\n"
 
 
 class Task(NamedTuple):
@@ -151,18 +144,8 @@ DOORS = {
 """Tasks by the door that leads to them: measure a model, change its decisions, bound clusters."""
 
 
-def readme_table():
-    """The table of README, in Markdown."""
-    rows = (
-        f"| {task.question} | {task.names} | `skfair.{task.module}` |\n"
-        for tasks in DOORS.values()
-        for task in tasks
-    )
-    return HEAD + "".join(rows)
-
-
 def page_table():
-    """The table of the start page and the guide, with links."""
+    """The table of the guide, with links."""
     lines = [".. list-table::", "   :header-rows: 1", "   :widths: 12 42 30 16", ""]
     lines += ["   * - door", "     - question", "     - answer", "     - guide"]
     for door, tasks in DOORS.items():
@@ -183,17 +166,3 @@ def _link_names(task):
         is_command = " " in name or name == "plan"
         links.append(f"``{name}``" if is_command else f":obj:`~skfair.{task.module}.{name}`")
     return ", ".join(links)
-
-
-def write_readme():
-    """Replace the table of README."""
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split("## Tasks and estimators\n\n")
-    after = rest[rest.index("\n\n") :]
-    README.write_text(
-        f"{before}## Tasks and estimators\n\n{readme_table().rstrip()}{after}", encoding="utf-8"
-    )
-
-
-if __name__ == "__main__":
-    write_readme()

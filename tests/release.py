@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 HOME = Path(__file__).parents[1]
+PLACEHOLDER = ".example/"
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
@@ -55,6 +56,16 @@ def tag_problems(version, tag):
         yield f"The tag of version {version} must be v{version}, but it is {tag!r}."
 
 
+def address_problems(version, urls):
+    """A sentence if a release would publish the placeholder of the site's address."""
+    if RELEASE.fullmatch(version) and any(PLACEHOLDER in url for url in urls.values()):
+        yield (
+            "[project.urls] of pyproject.toml, SITE in skfair/_utils/documentation.py and the "
+            "links of README.md must be the address of the site, not a placeholder: "
+            f"{urls['Documentation']}"
+        )
+
+
 def main(tag=None):
     """Print what is missing, or the name of the next tag."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -65,6 +76,7 @@ def main(tag=None):
     missing = [
         *problems(version, changelog, set(tags) - {tag}),
         *citation_problems(version, changelog, citation),
+        *address_problems(version, project["urls"]),
         *(tag_problems(version, tag) if tag else ()),
     ]
     print(

@@ -100,3 +100,12 @@ def test_terms_that_pages_link_are_in_the_glossary():
     links = {re.sub(r".*<(.+)>", r"\1", one) for linked in pages.values() for one in linked}
     assert {one.lower() for one in links} <= terms
     assert sum(bool(linked) for linked in pages.values()) >= 12
+
+
+@pytest.mark.parametrize("page", [*PAGES, "index", "developer"])
+def test_a_picture_says_what_it_shows_to_those_who_do_not_see_it(page):
+    directive = r"^ *\.\. (?:plot|image|figure)::.*\n((?:(?: {3,}.*)?\n)*)"
+    for options in re.findall(directive, read_page(page), flags=re.MULTILINE):
+        if ":nofigs:" not in options:
+            text = re.search(r":alt: (.+)", options)
+            assert text and len(text[1].split()) >= 8

@@ -2,7 +2,13 @@
 
 import pytest
 
-from tests.release import citation_problems, problems, read_version, tag_problems
+from tests.release import (
+    address_problems,
+    citation_problems,
+    problems,
+    read_version,
+    tag_problems,
+)
 
 FILLED = "# Changelog\n\n## {}\n\n### Added\n\n- something\n"
 
@@ -57,3 +63,11 @@ def test_a_tag_is_that_of_the_version():
     assert list(tag_problems("0.1.0", "v0.1.0")) == []
     assert "v0.1.1" in next(tag_problems("0.1.0", "v0.1.1"))
     assert "v0.1.0.dev0" in next(tag_problems("0.1.0.dev0", "v0.1.0"))
+
+
+def test_a_release_has_the_address_of_the_site():
+    urls = {"Documentation": "https://skfair.example/"}
+    assert list(address_problems("0.1.0.dev0", urls)) == []
+    (sentence,) = address_problems("0.1.0", urls)
+    assert "https://skfair.example/" in sentence
+    assert list(address_problems("0.1.0", {"Documentation": "https://docs.skfair.org/"})) == []

@@ -125,7 +125,7 @@ table.round(3)
 figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9.5, 4.2), layout="constrained")
 styles = {
     "ConstrainedERMClassifier": ("#0072B2", "o-"),
-    "ExponentiatedGradient": ("#E69F00", "s--"),
+    "ExponentiatedGradient": ("#C77700", "s--"),
     "GridSearch": ("#009E73", "^"),
 }
 for ax, part in zip(axes, ("training", "test"), strict=True):

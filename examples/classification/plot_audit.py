@@ -76,9 +76,9 @@ display = GroupRateDisplay.from_predictions(
 gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("metric")
 true_positives = gaps.loc["true_positive_rate"]
 display.ax_.set_title(
-    f"Of those who would pay back, {true_positives['lowest']}s are recognised\n"
-    f"{100 * true_positives['gap_low']:.0f} to {100 * true_positives['gap_high']:.0f} percentage "
-    "points less often",
+    "Women who would pay back are accepted "
+    f"{100 * true_positives['gap_low']:.0f} to {100 * true_positives['gap_high']:.0f}\n"
+    "points less often than men who would",
     pad=42,
 )
 

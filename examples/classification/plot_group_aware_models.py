@@ -89,7 +89,7 @@ means.round(3)
 # A faint marker is one split, a solid one the mean of all ten. The model without the group meets
 # its bound as well as the others do, and is hardly better than a constant prediction.
 
-colors = ("#333333", "#0072B2", "#E69F00", "#009E73")
+colors = ("#333333", "#0072B2", "#C77700", "#009E73")
 marks = "os^D"
 figure, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
 for (name, points), color, mark in zip(

@@ -54,7 +54,7 @@ for _ in range(N_DRAWS):
 # although each model meets it on its training data.
 
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
-for height, (name, color, mark) in enumerate(zip(gaps, ("#E69F00", "#0072B2"), "so", strict=True)):
+for height, (name, color, mark) in enumerate(zip(gaps, ("#C77700", "#0072B2"), "so", strict=True)):
     spread = height + np.linspace(-0.25, 0.25, N_DRAWS)[rng.permutation(N_DRAWS)]
     is_violated = np.array(gaps[name]) > TOLERANCE
     ax.scatter(gaps[name], spread, 30, color=color, marker=mark, alpha=0.8)

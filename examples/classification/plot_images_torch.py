@@ -110,7 +110,7 @@ for ax, (wearing, smiling) in zip(left.subplots(2, 2).ravel(), cases, strict=Tru
     ax.set_axis_off()
 
 ax = right.subplots()
-for (name, model), color in zip(models.items(), ("#E69F00", "#0072B2"), strict=True):
+for (name, model), color in zip(models.items(), ("#C77700", "#0072B2"), strict=True):
     scores = model.decision_function(faces)
     thresholds = np.append(np.quantile(scores, np.linspace(0, 1, 201)), 0.0)
     rates = [[np.mean(scores[wears == group] > t) for t in thresholds] for group in (0, 1)]

@@ -106,7 +106,7 @@ for name, module in modules.items():
 epochs = np.arange(1, N_EPOCHS + 1)
 end = demographic_parity_difference(y, decide(enforced, X), sensitive_features=male)
 figure, ax = plt.subplots(figsize=(7.0, 3.8), layout="constrained")
-ax.plot(epochs, plain_gaps, color="#E69F00", label="plain loop")
+ax.plot(epochs, plain_gaps, color="#C77700", label="plain loop")
 ax.plot(epochs, loop_gaps, color="#0072B2", label="constraint in the loop")
 ax.plot(N_EPOCHS + 1, end, "o", color="#0072B2", label="last layer")
 ax.axhline(TOLERANCE, color="gray", linestyle=":", label="tolerance")

@@ -70,7 +70,8 @@ print(search.best_params_)
 # %%
 # The figure
 # ----------
-# One dot per candidate, labelled with its tolerance. Bars are standard errors over the five folds.
+# One mark per candidate, and the tolerance of the selected one. Bars are standard errors over the
+# five folds.
 # The gap on held-out folds is mostly larger than on the training data, so the selected tolerance
 # may be smaller than the bound. The cross is the selected model, refitted, on a separate test set,
 # which has sampling noise too.
@@ -82,7 +83,7 @@ test_accuracy = report.loc["overall", "accuracy"]
 
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 for (alpha, rows), (color, mark) in zip(
-    results.groupby("alpha"), [("#0072B2", "o"), ("#E69F00", "s")], strict=True
+    results.groupby("alpha"), [("#0072B2", "o"), ("#C77700", "s")], strict=True
 ):
     ax.errorbar(
         -rows[f"mean_test_{gap}"],
@@ -93,23 +94,24 @@ for (alpha, rows), (color, mark) in zip(
         elinewidth=0.7,
         label=f"alpha={alpha:g}",
     )
-    for _, row in rows.iterrows():
-        place = (-row[f"mean_test_{gap}"], row["mean_test_accuracy"])
-        offset, side = ((6, -10), "left") if mark == "o" else ((-6, 5), "right")
-        text = f"{row['tolerance']:g}"
-        ax.annotate(text, place, offset, textcoords="offset points", color=color, ha=side)
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
 ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="selected")
+text = f"tolerance of {100 * best['tolerance']:g} points"
+ax.annotate(text, place, (12, -16), textcoords="offset points")
 ax.plot(test_gap, test_accuracy, "X", color="black", ms=10, label="selected, test set")
 ax.axvline(BOUND, color="black", linewidth=0.8, linestyle="--", label="bound")
-ax.set(xlabel="gap of false positive rates", ylabel="accuracy", xlim=(0, None))
+ax.set(xlabel="gap of false positive rates, in points", ylabel="accuracy", xlim=(0, None))
+ax.xaxis.set_major_formatter(lambda gap, _: f"{100 * gap:g}")
 ax.margins(y=0.08)
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(frameon=False, loc="lower right")
+ax.spines[["top", "right"]].set_visible(False)
 figure.suptitle(
-    f"For a gap of {BOUND:g} the search selects a tolerance of {best['tolerance']:g}.\n"
-    f"Test set: gap {test_gap:.2f}, accuracy {test_accuracy:.1%}"
+    f"For a gap of {100 * BOUND:g} points: a tolerance of {100 * best['tolerance']:g}, and a "
+    f"gap of {100 * test_gap:.0f} on the test set",
+    x=0.01,
+    ha="left",
 )
 
 # %%

@@ -56,14 +56,29 @@ table.round(3)
 # Both equal rules cover each clinic at the level. Patients of clinic B get wider intervals, as
 # their values are less certain, and those of clinic A narrower ones than by one width.
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-for ax, column in zip(axes, ["coverage", "width"], strict=True):
-    wide = table.pivot(index="clinic", columns="rule", values=column)[list(models)]
-    wide.plot.bar(ax=ax, rot=0, legend=False, color=["#999999", "#0072B2", "#E69F00"])
-    ax.set_title(f"{column}, held-out patients")
-axes[0].axhline(0.9, color="black", linewidth=1)
-axes[0].set_ylim(0.6, 1.0)
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+STYLES = [("#767676", "o"), ("#0072B2", "s"), ("#A86400", "^")]
+PANELS = {"coverage": "patients covered, in %", "width": "mean width of the interval"}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", sharey=True)
+for ax, (column, title) in zip(axes, PANELS.items(), strict=True):
+    values = table.pivot(index="clinic", columns="rule", values=column)[list(models)]
+    values = 100 * values if column == "coverage" else values
+    for shift, rule, (color, mark) in zip((0.22, 0, -0.22), models, STYLES, strict=True):
+        heights = np.arange(len(values))[::-1] + shift
+        ax.plot(values[rule], heights, mark, color=color, ms=8, label=rule)
+        for value, height in zip(values[rule], heights, strict=True):
+            text = f"{value:.0f}" if column == "coverage" else f"{value:.1f}"
+            ax.annotate(
+                text, (value, height), (8, 0), textcoords="offset points", va="center", color=color
+            )
+    ax.set_title(title, loc="left", fontsize="medium", fontweight="normal")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
+    ax.margins(x=0.15, y=0.2)
+axes[0].set_yticks(np.arange(len(values))[::-1], [f"clinic {name}" for name in values.index])
+axes[0].axvline(90, color="black", linewidth=1, linestyle="--")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
 worst = table[table["rule"] == "one width"]["coverage"].min()
-figure.suptitle(f"Intervals of 90 % coverage: one width covers {worst:.0%} of clinic B")
+figure.suptitle(
+    f"Asked for 90 %: one width covers {100 * worst:.0f} % of clinic B", x=0.01, ha="left"
+)
 plt.show()

@@ -87,7 +87,7 @@ results = pd.DataFrame(search.cv_results_).rename(columns=lambda name: name.spli
 best = results.loc[search.best_index_]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
-styles = {0.0: ("#E69F00", "s:"), 0.8: ("#0072B2", "^--"), 1.0: ("#009E73", "o-")}
+styles = {0.0: ("#C77700", "s:"), 0.8: ("#0072B2", "^--"), 1.0: ("#009E73", "o-")}
 for min_balance, rows in results.groupby("min_balance"):
     color, line = styles[min_balance]
     label = f"min_balance={min_balance}"

@@ -45,7 +45,7 @@ for ax, (name, labels) in zip(axes, clusterings.items(), strict=True):
         )
     for one, mark in zip(np.unique(group), "o^", strict=True):
         inside = group == one
-        colors = np.array(["#0072B2", "#E69F00"])[labels[inside]]
+        colors = np.array(["#0072B2", "#C77700"])[labels[inside]]
         ax.scatter(*places[inside].T, c=colors, marker=mark, s=42, edgecolors="white")
     balance = balance_score(labels, sensitive_features=group)
     ax.set_title(f"{name}: balance {balance:.2f}, cut {normalized_cut(labels, links):.2f}")

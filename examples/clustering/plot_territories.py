@@ -64,7 +64,7 @@ for axis, (name, bounds) in zip(axes, settings.items(), strict=True):
     )
     jitter = rng.normal(0, 0.15, (len(homes), 2))
     x, y = homes % side + jitter[:, 0], homes // side + jitter[:, 1]
-    for k, color in enumerate(("#0072B2", "#E69F00", "#009E73")):
+    for k, color in enumerate(("#0072B2", "#C77700", "#009E73")):
         for one, marker in (("a", "o"), ("b", "^")):
             shown = (model.labels_ == k) & (group == one)
             axis.scatter(x[shown], y[shown], 9, color=color, marker=marker)

@@ -28,7 +28,7 @@ front.to_frame().iloc[selected].round(3)
 # %%
 # Colours are clusters, marks are groups, and a cross is the mean of its cluster.
 
-colors = ("#0072B2", "#E69F00")
+colors = ("#0072B2", "#C77700")
 marks = ("o", "^")
 figure, axes = plt.subplots(1, 3, sharex=True, sharey=True, figsize=(8.6, 4), layout="constrained")
 for ax, i in zip(axes, selected, strict=True):

@@ -48,7 +48,7 @@ for name, model in models.items():
 # query, then two, and so on.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
-for (name, model), color in zip(models.items(), ("#999999", "#E69F00", "#0072B2"), strict=True):
+for (name, model), color in zip(models.items(), ("#8F8F8F", "#C77700", "#0072B2"), strict=True):
     sizes = np.bincount(model.labels_)
     centers = model.cluster_centers_
     left.plot(np.sort(sizes)[::-1], color=color, label=name)

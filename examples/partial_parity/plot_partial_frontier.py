@@ -136,7 +136,7 @@ table.round(3)
 
 styles = {
     "partial parity": ("#0072B2", "o-"),
-    "full parity": ("#E69F00", "s--"),
+    "full parity": ("#C77700", "s--"),
     "postprocessor": ("#009E73", "^-."),
     "ThresholdOptimizer": ("#CC79A7", "D"),
     "ExponentiatedGradient": ("#D55E00", "v"),

@@ -54,7 +54,7 @@ figure, axes = plt.subplot_mosaic(
     figsize=(9, 5.2),
     layout="constrained",
 )
-for group, (color, mark) in enumerate(zip(("#D55E00", "#56B4E9"), "os", strict=True)):
+for group, (color, mark) in enumerate(zip(("#D55E00", "#2E96D0"), "os", strict=True)):
     members = X[groups == group]
     axes["points"].scatter(*members.T, s=9, c=color, marker=mark)
     axes["points"].text(1.55, 1.6 if group == 0 else 4.3, f"group {group}", ha="center")
@@ -62,7 +62,7 @@ axes["points"].set(xlabel="feature 0", ylabel="feature 1")
 
 runs = {
     "k-means only": ((2, 0), "#0072B2", "-"),
-    "mostly k-means": ((10, 1), "#E69F00", "--"),
+    "mostly k-means": ((10, 1), "#C77700", "--"),
     "as many swaps": ((1, 1), "#009E73", "-."),
 }
 for name, (pair, color, line) in runs.items():

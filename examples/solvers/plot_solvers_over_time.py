@@ -64,7 +64,7 @@ solvers = {
 STYLES = [
     {"color": color, "linestyle": linestyle}
     for color, linestyle in zip(
-        ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"],
+        ["#0072B2", "#C77700", "#009E73", "#CC79A7", "#D55E00", "#2E96D0"],
         ["-", "--", "-.", ":", "-", "--"],
         strict=True,
     )
@@ -91,21 +91,19 @@ def fit_all(constraint):
 
 
 def draw(monitors, constraint):
-    """Draw objective, violation and residual against seconds, where the residual is known."""
+    """Draw the smallest violation and residual so far against seconds, where both are known."""
     logs = {name: monitor.log.dropna(subset="residual") for name, monitor in monitors.items()}
-    figure, axes = plt.subplots(1, 3, figsize=(9.6, 4), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
     columns = {
-        "objective": "objective",
-        "violation": "excess over the tolerance",
-        "residual": "residual of the stop test",
+        "violation": "excess over the tolerance, smallest so far",
+        "residual": "residual of the stop test, smallest so far",
     }
     for ax, (column, label) in zip(axes, columns.items(), strict=True):
         for style, log in zip(STYLES, logs.values(), strict=True):
-            ax.plot(log["seconds"], log[column], **style)
-        ax.set(xscale="log", xlabel="seconds", ylabel=label)
+            ax.step(log["seconds"], log[column].cummin(), where="post", **style)
+        ax.set(xscale="log", xlabel="seconds")
+        ax.set_title(label, loc="left", fontsize="medium")
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylim(top=0.6)
-    for ax in axes[1:]:
         ax.set_yscale("symlog", linthresh=1e-6)  # logarithmic, and shows zero
         ax.set_ylim(bottom=0)
     figure.legend(axes[0].lines, logs, loc="outside lower center", ncols=3, frameon=False)
@@ -114,7 +112,7 @@ def draw(monitors, constraint):
         for name, log in logs.items()
         if log["residual"].iloc[-1] < 1e-5 and log["violation"].iloc[-1] < 1e-5
     ]
-    figure.suptitle(f"{constraint}: only {' and '.join(done)} converge to an optimum")
+    figure.suptitle(f"{constraint}: only {' and '.join(done)} converge", x=0.01, ha="left")
 
 
 # %%
@@ -123,7 +121,8 @@ def draw(monitors, constraint):
 # The violation is that of the smooth rates. The last axes show the residual of the optimality (KKT)
 # conditions, which first-order methods compute every few iterations. Where it is small *and* the
 # violation is zero, a solver has converged. The switching subgradient method crosses the bound
-# repeatedly by design, and returns the best feasible iterate.
+# repeatedly by design, and returns the best feasible iterate: the lines are the smallest values so
+# far.
 
 ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)  # compiles the kernels
 monitors, ends = fit_all("demographic_parity")

@@ -268,8 +268,8 @@ def _describe_windows(
     falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
     if verdict == "contradicted":
         falsely = (
-            f"While the tolerance is kept, about {monitor.run_length:g} {period}s pass on "
-            "average until a page says so falsely"
+            f"A false alarm comes about once in {monitor.run_length:g} {period}s while the "
+            "tolerance is kept"
         )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
@@ -513,8 +513,8 @@ def _describe_method(monitor: GapMonitor, period: str) -> list[str]:
         )
     return [
         alarm,
-        f"A certificate of a tolerance that is not kept has a probability of at most {error} in "
-        f"all {periods} together, and so has an interval that is ever wrong, however often the "
+        f"At most {error} of monitors ever certify a tolerance that is not kept, and at most "
+        f"{error} ever show a wrong interval, in all {periods} together and however often the "
         "page is made.",
         f"Certificate and interval assume that the rates of groups do not change; the alarm does "
         f"not. {restart}",

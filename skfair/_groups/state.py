@@ -4,6 +4,7 @@ from typing import Any
 
 from skfair import __version__
 from skfair._groups.groups import GroupSummary
+from skfair._utils.documentation import DocumentationLinkMixin
 
 _VERSION_KEY = "_skfair_version"
 """Key of the version that stored a state."""
@@ -12,7 +13,7 @@ _RECORD_TYPE_KEY = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
 
 
-class PlainStateMixin:
+class PlainStateMixin(DocumentationLinkMixin):
     """Mixin of estimators whose state is of plain types: dicts and arrays for records.
 
     Formats that run no code when they are read, such as that of skops, ask to trust every type that

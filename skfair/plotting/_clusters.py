@@ -367,10 +367,10 @@ class ParetoFrontDisplay(Display):
         if "tolerance" in self.table:
             color = self.line_.get_color()
             points = self.table[["tolerance", *self._names()[::-1]]].dropna()
+            # The first front has its tolerances above the line, and others below it.
+            place = (4, -13) if n_before else (4, 5)
             for value, *point in points.to_numpy():
-                self.ax_.annotate(
-                    str(value), point, (4, 5), textcoords="offset points", color=color
-                )
+                self.ax_.annotate(str(value), point, place, textcoords="offset points", color=color)
         limits = [f"{name}_{end}" for name in self._names() for end in ("low", "high")]
         if {*limits} <= {*self.table}:
             low, high, left, right = self.table[limits].to_numpy()[front].T

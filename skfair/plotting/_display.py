@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 
 # Okabe and Ito's palette, which is distinct for colour-blind readers, then three colours of Tol's.
-# Neighbours in this order also differ in lightness, so that they are distinct in grey. Ten groups
-# have ten colours, ten markers and ten hatches.
+# Light colours are darker here, so that all have a contrast of 3 on white. Neighbours in this order
+# also differ in lightness, so that they are distinct in grey. Ten groups have ten colours, ten
+# markers and ten hatches.
 COLORS = (
-    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442"),
-    *("#882255", "#999999", "#332288"),
+    *("#0072B2", "#C77700", "#007A5A", "#CC79A7", "#D55E00", "#2E96D0", "#9C8A00"),
+    *("#882255", "#8F8F8F", "#332288"),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", "p")
 LINE_STYLES = ("-", "--", "-.", ":")

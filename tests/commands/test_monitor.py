@@ -63,7 +63,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert page.count("<li>", page.index("<h2>Findings")) >= 5
     assert re.search("<h1>Contradicted since 2026-04-01: the gap exceeds", page)
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written
-    assert "about 100 months pass on average until a page says so falsely" in written
+    assert "A false alarm comes about once in 100 months while the tolerance is kept" in written
     # One picture for each month: the gap of the month, that of all months and the tolerance.
     assert page.count('class="hole"') == page.count('class="ref"') == 6
     assert page.count("<svg") == 15  # the rates of groups, too, and their curves over time
