@@ -40,9 +40,9 @@ def fit_ladder(
     For :func:`skfair.audit.last_shown`, which tests them on held-out data in this order. Wrappers
     (`ConstrainedClassifierCV`, `ConstrainedRegressorCV`) fit their folds and models of groups once
     for all values of ``tolerance`` or ``confidence_level``. `PartialParityClassifier` and
-    `PartialParityRegressor` have the model of the next tighter ``tolerance`` as a candidate, so that
-    no looser one ends with a larger training objective. Other estimators, pipelines and searches
-    are fitted one by one.
+    `PartialParityRegressor` have the model of the next tighter ``tolerance`` as a candidate: no
+    looser one ends with a larger training objective. Other estimators, pipelines and searches are
+    fitted one by one.
 
     Parameters
     ----------

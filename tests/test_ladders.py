@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skfair._fitting import enforce
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -139,27 +140,49 @@ def test_a_looser_tolerance_never_ends_with_a_larger_objective(seed):
     assert find_costly_pairs(ladder) == []
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_model_of_a_tighter_tolerance_is_a_candidate(monkeypatch):
-    """Fits whose search ends at a model that is nearly constant."""
-    from skfair._fitting import enforce
-
-    X, score, sex = draw(0, 300)
-    model = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.1)
-    model.fit(X, score > 0.5, sensitive_features=sex)
+@pytest.fixture
+def nearly_constant(monkeypatch):
+    """Fits at a tolerance of .2 whose search ends at a model that is nearly constant."""
     search = enforce.calibrate_tolerances
 
     def end_early(fitter, *args):
         candidate = search(fitter, *args)
+        if fitter.constraint.tolerances[0] < 0.2:
+            return candidate
         return fitter.evaluate(1e-3 * candidate.parameters, candidate.result)
 
     monkeypatch.setattr(enforce, "calibrate_tolerances", end_early)
-    poor = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.2)
-    ladder = fit_ladder(
-        poor, X, score > 0.5, parameter="tolerance", values=(0.2,), sensitive_features=sex
+
+
+@pytest.mark.covering(0)
+@pytest.mark.usefixtures("nearly_constant")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("tolerance", [0.1, 0.15])
+def test_a_model_of_a_tighter_tolerance_is_a_candidate(tolerance, monkeypatch):
+    X, score, sex = draw(0, 300)
+    y = score > 0.5
+    tight, loose = (
+        PartialParityClassifier(interval=(0.1, 0.5), tolerance=one) for one in (tolerance, 0.2)
     )
-    assert ladder[0].objective_ > 1.03 * model.objective_
-    poor._fit_from(model, X, score > 0.5, sensitive_features=sex)
-    np.testing.assert_allclose(poor.coef_, model.coef_)
-    assert poor.status_ == "feasible"
-    assert not poor.warm_start
+    tight.fit(X, y, sensitive_features=sex)
+    # The other candidate is the fit at .7 of the tolerance.
+    monkeypatch.setattr(enforce, "_TIGHTER", 1.0)
+    loose._fit_from(tight, X, y, sensitive_features=sex)
+    np.testing.assert_allclose(loose.coef_, tight.coef_)
+    assert loose.status_ == "feasible"
+    assert not loose.warm_start
+
+
+@pytest.mark.usefixtures("nearly_constant")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_that_is_no_solution_is_compared_with_one_at_a_tighter_tolerance(monkeypatch):
+    monkeypatch.setattr(enforce, "_FEW_SOLVES", 16)
+    X, score, sex = draw(0, 300)
+    tight, loose = (
+        PartialParityClassifier(interval=(0.1, 0.5), tolerance=one).fit(
+            X, score > 0.5, sensitive_features=sex
+        )
+        for one in (0.7 * 0.2, 0.2)
+    )
+    np.testing.assert_allclose(loose.coef_, tight.coef_)
+    assert loose.constraint_violation_ == 0.0

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
 
-SMALL_GAIN = 1e-3
-"""Relative decrease of an objective for which no further problem is solved."""
-
 _START_BITS = 24
 """Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
@@ -113,7 +110,7 @@ def _fit_calibrations(
     ]
     # The metric decides what is solved next: few digits of a solution are enough.
     tol = fitter.solver.tol
-    rough_solver = clone(limit_iterations(fitter.solver, 10)).set_params(tol=max(1e-3, tol))
+    rough_solver = clone(limit_iterations(fitter.solver, 20)).set_params(tol=max(1e-5, tol))
     fits: list[Candidate] = []
     while len(fits) < max_solves:
         # The next rows. Sums depend on the memory that they are in: fits go on from equal digits.
@@ -132,7 +129,7 @@ def _fit_calibrations(
         if is_rough and _is_final(fitter, system, latest):
             latest = _refine_fit(fitter, latest)
             fits.append(latest)
-        if _is_final(fitter, system, latest) or (not is_other and _is_exhausted(fits)):
+        if _is_final(fitter, system, latest):
             break
         # What each search learns from the gaps.
         gaps = np.nan_to_num(latest.gaps, nan=1.0)
@@ -142,17 +139,6 @@ def _fit_calibrations(
         if not all(is_open):
             break
     return fits
-
-
-def _is_exhausted(fits: list[Candidate]) -> bool:
-    """Whether no fit between those that keep one tolerance and those that do not is cheaper.
-
-    The objective rises as the tolerance of the rows falls: that of a fit which does not keep the
-    bound is nearly that of one which does.
-    """
-    kept = min((one.result.fun for one in fits if one.keeps_bound), default=np.inf)
-    violating = max((one.result.fun for one in fits if not one.keeps_bound), default=-np.inf)
-    return bool(violating >= kept - SMALL_GAIN * abs(kept))
 
 
 def _find_active(

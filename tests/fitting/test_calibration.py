@@ -246,24 +246,12 @@ def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
 
 
 def test_a_gap_that_jumps_over_the_tolerance_ends_the_search():
-    """Many samples of one score change their rank at once. The least objective is .93."""
+    """Many samples of one score change their rank at once."""
     fitter = Curve(lambda t, width: 0.03 if t < 0.07 else 0.12, 0.1)
-    candidate = calibrate_tolerances(fitter)
-    assert candidate.gaps == 0.03
-    assert 0.93 < candidate.result.fun < 1.001 * 0.93
-    assert len(fitter.tolerances) < FULL.solves / 2
-
-
-def test_rows_that_cost_as_much_end_the_search_without_a_smaller_tolerance():
-    """Near the bound the objective hardly depends on the tolerance: two fits are enough."""
-
-    class Flat(Curve):
-        def _candidate(self, gap, fun):
-            return super()._candidate(gap, 1.0 - 1e-3 * (1.0 - fun))
-
-    fitter = Flat(lambda t, width: 0.03 if t < 0.07 else 0.12, 0.1)
     assert calibrate_tolerances(fitter).gaps == 0.03
-    assert len(fitter.tolerances) == 2
+    assert len(fitter.tolerances) < FULL.solves
+    below = [tolerance for tolerance in fitter.tolerances if tolerance < 0.07]
+    assert max(below) > 0.0699
 
 
 def test_the_tolerance_of_rows_that_are_not_active_is_halved():

@@ -8,8 +8,6 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
-
 from benchmarks import data
 from benchmarks.papers.partial_fairness.cases import (
     BANK_WITH_DURATION,
