@@ -20,6 +20,7 @@ from skfair._fitting.counting import (
     Candidate,
     LineStart,
     sort_key,
+    trimmed_deviation,
 )
 from skfair._problems.problem import draw_subsample
 from skfair.solvers import SQP
@@ -244,8 +245,7 @@ class Fitter:
         width = min((one.gap.criterion.width for one in compared), default=2.0)
         deviation = 0.0
         if len(candidate.scores):
-            weights = self.problem.mean_weights
-            deviation = float(np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0)))
+            deviation = trimmed_deviation(candidate.scores, self.problem.mean_weights)
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
@@ -645,10 +645,11 @@ def _local_search(
 ) -> Candidate:
     """The least violation by random steps, each from the best parameters so far.
 
-    There are 60 of each length, relative to the parameters.
+    There are 60 of each length, relative to the parameters; short ones first, as the objective is
+    lowest nearby.
     """
     best = evaluate(parameters)
-    for radius in np.tile((0.03, 0.1, 0.3, 1.0), 60):
+    for radius in np.repeat((0.03, 0.1, 0.3, 1.0), 60):
         if best.violation == 0.0:
             break
         center = best.parameters[-len(parameters) :]
