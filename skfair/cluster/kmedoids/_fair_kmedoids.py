@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.arguments import FitArguments
@@ -44,17 +45,22 @@ from skfair.cluster._input import Households, bind_limits, encode_memberships
 from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmedoids._sites import (
     SiteProblem,
-    SiteSet,
     build_sites,
     draw_sites,
     search_sites,
     solve_sites,
+)
+from skfair.cluster.kmedoids._zones import (
+    check_connectivity,
+    connect_zones,
+    make_zone_problem,
 )
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scipy import sparse
     from sklearn.utils import Tags
 
 
@@ -72,6 +78,7 @@ class MedoidsInput(NamedTuple):
     requirements: ClusterRequirements
     lacks_groups: bool
     households: Households | None
+    graph: sparse.csr_array | None  # (n_samples, n_samples) of neighbours
 
     @property
     def rounding_weight(self) -> float:
@@ -92,11 +99,11 @@ class MedoidsInput(NamedTuple):
         )
         return required._replace(smallest=smallest, largest=largest)
 
-    def attributes(self, end: SiteSet, labels: np.ndarray) -> dict[str, Any]:
+    def attributes(self, sites: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         """The fitted attributes of sites and of the labels of the samples."""
         problem = self.problem
-        order = np.argsort(end.sites)
-        sites = end.sites[order]
+        order = np.argsort(sites)
+        sites = sites[order]
         labels = np.argsort(order).astype(np.int32)[labels]
         n_codes = len(problem.limits.intersections)
         memberships = find_memberships(problem.limits)
@@ -161,9 +168,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     metric : str or callable, default="euclidean"
         Any metric of :func:`sklearn.metrics.pairwise_distances`, between samples, of which each is
         a possible site. "precomputed": X holds the distances of samples to sites, in the shape
-        (n_samples, n_sites), square or not.
-    metric_params : dict or None, default=None
-        Further arguments of the metric.
+        (n_samples, n_sites), square or not; so a metric with further arguments is computed first.
     min_balance, min_share_ratio, min_group_share, max_group_share, attributes, handle_unknown
         Bounds on the groups of every cluster, as in :class:`FairKMeans`. ``min_balance`` is a
         float in [0, 1] or None, default=0.8.
@@ -215,8 +220,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         The largest amount by which a bound is missed; 0 when all are kept.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
-        are kept, and not all exchanges that might gain were tried. Others as in
-        :class:`FairKMeans`.
+        are kept, and not all exchanges that might gain were tried, or zones are connected. Others
+        as in :class:`FairKMeans`.
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
     n_iter_, n_features_in_ : int
@@ -243,16 +248,23 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     With as many clusters as precomputed sites these are given, and samples are assigned to them.
     Where there are at most 100 sets of sites, all are compared.
 
-    Sizes and shares are kept wherever integers allow them, a balance up to one sample. Clusters
-    need not be connected: nothing looks at a map. An infinite precomputed distance is a pair that
-    is not allowed. Where a sample goes to such a site all the same, the fit is "infeasible" and
-    warns.
+    Sizes and shares are kept wherever integers allow them, a balance up to one sample.
+    An infinite precomputed distance is a pair that is not allowed. Where a sample goes to such a
+    site all the same, the fit is "infeasible" and warns.
+
+    With ``connectivity`` in :meth:`fit` all clusters are connected, whatever else they miss. The
+    clusters of a fit without it grow along borders, exchange samples, and are joined and divided in
+    pairs at edges of spanning trees [3]_, until 20 random divisions in a row gain nothing. The site
+    of a zone need not lie in it. :meth:`predict` takes the nearest site: the clusters of other rows
+    need not be connected.
 
     References
     ----------
     .. [1] L. Kaufman and P. J. Rousseeuw, "Finding groups in data", Wiley 1990.
     .. [2] E. Schubert and P. J. Rousseeuw, "Fast and eager k-medoids clustering", Information
        Systems 101, 2021.
+    .. [3] D. DeFord, M. Duchin and J. Solomon, "Recombination: a family of Markov chains for
+       redistricting", Harvard Data Science Review 3(1), 2021.
 
     Examples
     --------
@@ -270,13 +282,16 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     [0]
     """
 
-    __metadata_request__fit = {"sensitive_features": True, "together": True}
+    __metadata_request__fit = {
+        "sensitive_features": True,
+        "together": True,
+        "connectivity": UNUSED,
+    }
     __metadata_request__predict = {"sensitive_features": True}
 
     n_clusters: PositiveInt = 8
     _: KW_ONLY
     metric: str | Callable = "euclidean"
-    metric_params: dict | None = None
     min_balance: Share | None = 0.8
     min_share_ratio: Share | None = None
     min_group_share: Share | dict | Array | None = None
@@ -303,6 +318,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         sensitive_features: MatrixLike | None = None,
         sample_weight: ArrayLike | None = None,
         together: ArrayLike | None = None,
+        connectivity: MatrixLike | None = None,
     ) -> Self:
         """Choose sites, and assign the rows of X to them.
 
@@ -323,6 +339,11 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         together : array-like of shape (n_samples,), default=None
             Id of the household of each sample, whose members go to one site, at the sum of their
             distances; see :meth:`FairKMeans.fit`.
+        connectivity : array-like or sparse matrix of shape (n_samples, n_samples), default=None
+            Graph of neighbours, such as districts with a border: entries other than 0 are edges, in
+            both directions. Every cluster is then connected in it, as a zone on a map. All samples
+            of positive weight must be connected, and members of a household count as neighbours.
+            The entries name rows of this X: metadata routing does not pass them on.
 
         Returns
         -------
@@ -334,7 +355,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
         TypeError
-            If X or ``sensitive_features`` is sparse, or the metric has no such ``metric_params``.
+            If X or ``sensitive_features`` is sparse.
         """
         validate_params(self)
         arguments = FitArguments(
@@ -343,17 +364,29 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
             sample_weight=sample_weight,
             together=together,
         )
-        fit_input = check_input(self, arguments)
+        fit_input = check_input(self, arguments, connectivity)
         random_state = check_random_state(self.random_state)
         rounds = RoundReporter(self, X, fit_input.lacks_groups)
         # Callbacks see, and may end, every round of exchanges.
-        watch = partial(rounds.report_round, lambda end: fit_input.attributes(end, end.labels))
+        watch = partial(
+            rounds.report_round, lambda end: fit_input.attributes(end.sites, end.labels)
+        )
         starts = list_starts(self, fit_input.problem, random_state)
         end, labels, n_iter, status = search_sites(
             fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
         )
+        sites = end.sites
+        if fit_input.graph is not None:
+            zone_problem = make_zone_problem(fit_input.problem, fit_input.graph)
+            # A fit that was stopped ends with the first connected zones.
+            watch_zones = watch if status != STOPPED else lambda _: True
+            zones, n_rounds, status = connect_zones(
+                zone_problem, labels, sites, random_state, watch_zones
+            )
+            labels, sites = zones
+            n_iter += n_rounds
         is_stopped = status == STOPPED
-        fitted = fit_input.attributes(end, labels) | {
+        fitted = fit_input.attributes(sites, labels) | {
             "n_iter_": n_iter,
             "status_": "max_iter" if is_stopped else status,
         }
@@ -369,7 +402,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         return store_clusters(self, X, fit_input, fitted, rounds, advice, cut_short)
 
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
-        """Cluster of each row: the nearest site, whatever the sizes.
+        """Cluster of each row: the nearest site, whatever the sizes and borders.
 
         Parameters
         ----------
@@ -433,18 +466,12 @@ def compute_distances(
     estimator: FairKMedoids, X: np.ndarray, sites: np.ndarray | None = None
 ) -> np.ndarray:
     """Distances of rows to sites, by the metric of an estimator; None: to one another."""
-    params = estimator.metric_params or {}
-    try:
-        return pairwise_distances(X, sites, metric=estimator.metric, **params)
-    except TypeError as error:
-        if not params:
-            raise
-        raise TypeError(
-            f"metric_params must be arguments of metric={estimator.metric!r}, got {params}: {error}"
-        ) from error
+    return pairwise_distances(X, sites, metric=estimator.metric)
 
 
-def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInput:
+def check_input(
+    estimator: FairKMedoids, arguments: FitArguments, connectivity: MatrixLike | None = None
+) -> MedoidsInput:
     """Validate the input of ``estimator.fit``.
 
     Raises
@@ -487,6 +514,9 @@ def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInpu
     limited = bind_limits(estimator, arguments, samples, present, missing, len(X), n_sites)
     here = costs if len(present) == len(costs) else costs[present]
     households = limited.households
+    graph = None
+    if connectivity is not None:
+        graph = check_connectivity(connectivity, len(X), present, households)
     here = replace_infinite(here, n_sites)
     sizes = None
     if households is not None:
@@ -510,6 +540,7 @@ def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInpu
         limited.requirements,
         limited.lacks_groups,
         households,
+        graph,
     )
 
 
