@@ -21,8 +21,8 @@ from skfair._statistics.estimates import (
     RatesAgainstBound,
     check_level,
     clopper_pearson_limits,
-    exact_difference_test,
 )
+from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
 from skfair._statistics.planning import required_sample_size
 from skfair._utils.checks import argument_error, check_tolerance, join_names, number_text, warn
