@@ -13,6 +13,7 @@ from skfair._statistics.estimates import (
     LIMITS_VERSION,
     Estimates,
     contrast_matrix,
+    correlation_of,
     rate_limits,
     wilson_limits,
 )
@@ -97,10 +98,45 @@ class AUCs(Estimates):
         return low - self._center, high - self._center
 
 
-def _delong(
-    positive: np.ndarray, scores: np.ndarray, weights: np.ndarray, counts: np.ndarray
-) -> tuple[float, float, float, int]:
-    """Area, its standard error, and effective and plain size of the smaller class."""
+class PairedAreas(AUCs):
+    """Areas of several scores of the same samples, which are correlated.
+
+    `scores` are the scores of each model, (n_samples,) each. Samples of equal code in `units` are
+    not independent; None if all are. The size is that of the smaller class, in units.
+    """
+
+    def __init__(
+        self,
+        positive: np.ndarray,
+        scores: list[np.ndarray],
+        weights: np.ndarray,
+        units: np.ndarray | None = None,
+    ) -> None:
+        units = np.arange(len(positive)) if units is None else units
+        sizes = [
+            1.0 / (np.bincount(units[rows], weights[rows] / weights[rows].sum()) ** 2).sum()
+            for rows in (positive, ~positive)
+        ]
+        correct = np.sqrt([size / max(size - 1.0, 1.0) for size in sizes])
+        scale = np.where(positive, *correct)
+        areas = [_area_contributions(positive, one, weights) for one in scores]
+        self._areas = np.array([area for area, _ in areas])
+        # Samples of a unit err together.
+        by_unit = np.array([np.bincount(units, scale * one) for _, one in areas])
+        covariance = by_unit @ by_unit.T
+        self._errors = np.sqrt(np.diag(covariance))
+        self.correlation = correlation_of(covariance)
+        self.sizes = np.full(len(scores), min(sizes))
+        self.counts = np.full(len(scores), min(positive.sum(), (~positive).sum()))
+        self.is_weighted = False
+        self._center = 0.0
+        self.values = self._areas
+
+
+def _area_contributions(
+    positive: np.ndarray, scores: np.ndarray, weights: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Area, and the contribution of each sample to its error, (n_samples,)."""
     _, position = np.unique(scores, return_inverse=True)
     n_scores = position.max() + 1
     above, below = (
@@ -110,13 +146,23 @@ def _delong(
     share_below = (np.cumsum(below) - below / 2.0) / below.sum()
     share_above = 1.0 - (np.cumsum(above) - above / 2.0) / above.sum()
     area = float(above @ share_below / above.sum())
+    placements = np.where(positive, share_below[position], share_above[position])
+    totals = np.where(positive, above.sum(), below.sum())
+    return area, weights / totals * (placements - area)
+
+
+def _delong(
+    positive: np.ndarray, scores: np.ndarray, weights: np.ndarray, counts: np.ndarray
+) -> tuple[float, float, float, int]:
+    """Area, its standard error, and effective and plain size of the smaller class."""
+    area, contributions = _area_contributions(positive, scores, weights)
     # The variance of the area is the sum of those of both classes' placements.
     variance = 0.0
     sizes = []
-    for rows, placements in ((positive, share_below), (~positive, share_above)):
+    for rows in (positive, ~positive):
         shares = weights[rows] / weights[rows].sum()
         size = 1.0 / (shares @ (shares / counts[rows]))
-        squares = (shares * (placements[position[rows]] - area)) ** 2 / counts[rows]
+        squares = contributions[rows] ** 2 / counts[rows]
         variance += squares.sum() * size / max(size - 1.0, 1.0)
         sizes.append(size)
     smaller = int(min(counts[positive].sum(), counts[~positive].sum()))

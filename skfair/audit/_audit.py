@@ -466,6 +466,7 @@ class Audit(AuditData):
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
+        min_published: int | None = None,
     ) -> Alternatives:
         r"""Which of several candidates are less discriminatory alternatives of this model.
 
@@ -561,6 +562,7 @@ class Audit(AuditData):
             confidence_level,
             ledger,
             salt,
+            min_published,
         )
 
     def top(self, k: float) -> Audit:
