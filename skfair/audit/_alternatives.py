@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length
 from skfair._columns.reading import Reading
 from skfair._statistics.estimates import check_level
 from skfair._utils.api import Axes
-from skfair._utils.checks import argument_error, check_choice, join_names
+from skfair._utils.checks import argument_error, check_choice, join_names, mute_warnings
 from skfair._utils.tables import to_pandas_table
 from skfair.audit._candidate_tests import ORDERS, compare_gaps, decide, find_times_more
 from skfair.audit._certify import bind_audit
@@ -473,11 +473,12 @@ def find_alternatives(
         attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         each_level = divide_level(level, attempt)
     classes = _list_classes(audits)
-    bounds = [bind_audit(_list_one_by_one(one), specification, classes) for one in audits]
-    in_use = bounds[0]
+    in_use = bind_audit(_list_one_by_one(audit), specification, classes)
     tests = []
     rows = []
-    for name, one, bound in zip(named, audits[1:], bounds[1:], strict=True):
+    for name, one in zip(named, audits[1:], strict=True):
+        with mute_warnings(UserWarning):  # the model in use has warned of small groups
+            bound = bind_audit(_list_one_by_one(one), specification, classes)
         gap_test = compare_gaps(in_use, bound, min_reduction)
         compared = gain.compare(pair_samples(audit, one), margin)
         tests.append((gap_test, compared.test))

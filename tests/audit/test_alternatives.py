@@ -13,11 +13,13 @@ from sklearn.metrics import (
     mean_squared_error,
     roc_auc_score,
 )
+from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
 from skfair.audit import Alternatives, Audit, verify
 from skfair.constraints import DemographicParity
 from skfair.metrics import expected_calibration_error
+from skfair.model_selection import refit_candidates
 from skfair.statistics import ratio_interval
 
 
@@ -263,6 +265,10 @@ def test_command(applicants, tmp_path, capsys):
     options = ["--target", "y", "--sensitive", "sex", "--margin", "0.01"]
     assert main(["alternatives", str(path), *columns, *options]) == 3
     assert "'plain', shown" in capsys.readouterr().out
+    protected = ["--min-published", "10", "--json", "-"]
+    assert main(["alternatives", str(path), *columns, *options, *protected]) == 3
+    answer = Alternatives.from_json(capsys.readouterr().out)
+    assert answer.min_published == 10 and answer.shown_names == ["plain"]
 
 
 def test_gap_of_several_classes_is_the_largest_of_all():
@@ -510,6 +516,26 @@ def test_falls_are_shown_and_exchanges_of_groups_are_not(sizes, before, after, s
     exchanged = (before[1], before[0], *before[2:])
     if "reference" not in str(settings):
         assert count_shown(rng, sizes, before, exchanged, 4, **settings) == 0
+
+
+def test_candidates_of_a_search_are_tested_from_the_best_on(applicants):
+    X = np.column_stack([applicants.merit, applicants.sex == "m"])
+    train, test = slice(2000), slice(2000, None)
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0, 1e-4]}, scoring="neg_log_loss")
+    search.fit(X[train], applicants.y[train])
+    models = refit_candidates(search, X[train], applicants.y[train])
+    assert [*models] == ["C=1.0", "C=0.0001"]
+    expected = LogisticRegression(C=1e-4).fit(X[train], applicants.y[train])
+    np.testing.assert_array_equal(models["C=0.0001"].coef_, expected.coef_)
+    audit = Audit.from_estimator(
+        search, X[test], applicants.y[test], sensitive_features=applicants.sex[test]
+    )
+    answer = audit.alternatives(models, margin=0.05, order="given")
+    assert {*answer.frame["candidate"]} == {*models}
+    with pytest.raises(ValueError, match="Pass skfair.model_selection.refit_candidates"):
+        audit.alternatives(search, margin=0.05)
+    with pytest.raises(ValueError, match="search must be fitted"):
+        refit_candidates(GridSearchCV(LogisticRegression(), {"C": [1.0]}), X, applicants.y)
 
 
 @pytest.mark.slow
