@@ -111,16 +111,16 @@ class Comparison(NamedTuple):
 
 
 def _compare_gains(
-    samples: PairedSamples, margin: float, name: str, gains_of: Callable
+    pairs: PairedSamples, margin: float, name: str, gains_of: Callable
 ) -> Comparison:
     """Compare means of a gain of each sample, by differences of the same sample."""
-    gains = _list_gains(samples, gains_of)
+    gains = _list_gains(pairs, gains_of)
     values = np.unique(np.concatenate(gains))
-    events = Events.disjoint(np.zeros(len(gains[0]), dtype=int), 1, samples.weights)
+    events = Events.disjoint(np.zeros(len(gains[0]), dtype=int), 1, pairs.weights)
     differences = None
     if len(values) <= _MAX_KNOWN_GAINS:
         differences = np.unique(np.subtract.outer(values, values))
-    estimates = make_estimates(events, gains[0] - gains[1], samples.units, differences)
+    estimates = make_estimates(events, gains[0] - gains[1], pairs.units, differences)
     if estimates.has_unreliable_limits.any():
         warn(
             f"Differences of {name} are too skewed for so few samples. A candidate may be shown "
@@ -128,24 +128,24 @@ def _compare_gains(
             "bounded performance, such as 'accuracy'."
         )
     form = sparse.csr_array(np.array([[1.0]]))
-    return _compare_means(samples, margin, gains, partial(_limit_form, estimates, form))
+    return _compare_means(pairs, margin, gains, partial(_limit_form, estimates, form))
 
 
-def _compare_shares(samples: PairedSamples, margin: float) -> Comparison:
+def _compare_shares(pairs: PairedSamples, margin: float) -> Comparison:
     """Compare shares of right decisions, of the same samples."""
-    gains = _list_gains(samples, lambda truth, decisions: decisions == truth)
-    n = len(samples.weights)
-    both = Events.disjoint(np.repeat([0, 1], n), 2, np.tile(samples.weights, 2))
-    estimates = make_estimates(both, np.concatenate(gains), np.tile(samples.units, 2))
+    gains = _list_gains(pairs, lambda truth, decisions: decisions == truth)
+    n = len(pairs.weights)
+    both = Events.disjoint(np.repeat([0, 1], n), 2, np.tile(pairs.weights, 2))
+    estimates = make_estimates(both, np.concatenate(gains), np.tile(pairs.units, 2))
     form = sparse.csr_array(np.array([[1.0, -1.0]]))
-    return _compare_means(samples, margin, gains, partial(_limit_form, estimates, form))
+    return _compare_means(pairs, margin, gains, partial(_limit_form, estimates, form))
 
 
 def _compare_means(
-    samples: PairedSamples, margin: float, gains: list[np.ndarray], limits: Callable
+    pairs: PairedSamples, margin: float, gains: list[np.ndarray], limits: Callable
 ) -> Comparison:
     """The comparison of two weighted means by limits of their difference."""
-    first, second = (float(np.average(one, weights=samples.weights)) for one in gains)
+    first, second = (float(np.average(one, weights=pairs.weights)) for one in gains)
     return Comparison(ChangeTest(first - second, limits, margin), first, second)
 
 
@@ -155,16 +155,16 @@ def _limit_form(estimates: Estimates, form: sparse.csr_array, level: float) -> t
     return float(low), float(high)
 
 
-def _list_gains(samples: PairedSamples, gains_of: Callable) -> list[np.ndarray]:
+def _list_gains(pairs: PairedSamples, gains_of: Callable) -> list[np.ndarray]:
     """The gain of each sample by both models; raise for what is not one number for each."""
     gains = []
-    for one in samples.columns:
-        gain = np.asarray(gains_of(samples.truth, one["y_pred"]), dtype=float)
-        if gain.shape != samples.weights.shape or not np.isfinite(gain).all():
+    for one in pairs.columns:
+        gain = np.asarray(gains_of(pairs.truth, one["y_pred"]), dtype=float)
+        if gain.shape != pairs.weights.shape or not np.isfinite(gain).all():
             raise argument_error(
                 "performance must return one finite number for each sample that is passed, here "
-                f"{len(samples.weights)}, but returned an array of shape {gain.shape}"
-                f"{' with values that are not finite' * (gain.shape == samples.weights.shape)}."
+                f"{len(pairs.weights)}, but returned an array of shape {gain.shape}"
+                f"{' with values that are not finite' * (gain.shape == pairs.weights.shape)}."
             )
         gains.append(gain)
     return gains
@@ -175,12 +175,12 @@ _MAX_KNOWN_GAINS = 8
 
 
 def _compare_probabilities(
-    samples: PairedSamples, margin: float, name: str, gain_of: Callable
+    pairs: PairedSamples, margin: float, name: str, gain_of: Callable
 ) -> Comparison:
     """Compare means of a gain of the probability of the positive class."""
-    positive = samples.is_positive
-    columns = [{"y_pred": gain_of(positive, one)} for one in samples.list_probabilities()]
-    gained = samples._replace(columns=(columns[0], columns[1]))
+    positive = pairs.is_positive
+    columns = [{"y_pred": gain_of(positive, one)} for one in pairs.list_probabilities()]
+    gained = pairs._replace(columns=(columns[0], columns[1]))
     return _compare_gains(gained, margin, name, lambda _, gains: gains)
 
 
@@ -204,12 +204,12 @@ def _minus_absolute_error(truth: np.ndarray, predicted: np.ndarray) -> np.ndarra
 # Areas under ROC curves.
 
 
-def _compare_areas(samples: PairedSamples, margin: float) -> Comparison:
+def _compare_areas(pairs: PairedSamples, margin: float) -> Comparison:
     """Compare two areas under ROC curves of the same samples.
 
     DeLong's covariance enters the limit of their difference, which combines logit limits of both.
     """
-    areas = PairedAreas(samples.is_positive, samples.list_scores(), samples.weights, samples.units)
+    areas = PairedAreas(pairs.is_positive, pairs.list_scores(), pairs.weights, pairs.units)
     form = sparse.csr_array(np.array([[1.0, -1.0]]))
     first, second = map(float, areas.values)
     return Comparison(
@@ -224,7 +224,7 @@ _N_BINS = 10
 """Bins of equal width, as those of `expected_calibration_error`."""
 
 
-def _compare_calibration_errors(samples: PairedSamples, margin: float) -> Comparison:
+def _compare_calibration_errors(pairs: PairedSamples, margin: float) -> Comparison:
     r"""Compare expected calibration errors, sums over bins of absolute means.
 
     With :math:`m_b` the mean, over all samples, of outcome less probability where it is in bin b
@@ -236,7 +236,7 @@ def _compare_calibration_errors(samples: PairedSamples, margin: float) -> Compar
     of which only the s that attains the maximum has to be covered. Signs t that change at most once
     from bin to bin are tried, with an equal share of the error each.
     """
-    positive, probabilities = samples.is_positive, samples.list_probabilities()
+    positive, probabilities = pairs.is_positive, pairs.list_probabilities()
     edges = np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1]
     values = [
         np.where(np.searchsorted(edges, one) == number, positive - one, 0.0)
@@ -245,9 +245,9 @@ def _compare_calibration_errors(samples: PairedSamples, margin: float) -> Compar
     ]
     n = len(positive)
     events = Events.disjoint(
-        np.repeat(np.arange(len(values)), n), len(values), np.tile(samples.weights, len(values))
+        np.repeat(np.arange(len(values)), n), len(values), np.tile(pairs.weights, len(values))
     )
-    estimates = make_estimates(events, np.concatenate(values), np.tile(samples.units, len(values)))
+    estimates = make_estimates(events, np.concatenate(values), np.tile(pairs.units, len(values)))
 
     @cache
     def limits(level: float) -> tuple[float, float]:
@@ -255,7 +255,7 @@ def _compare_calibration_errors(samples: PairedSamples, margin: float) -> Compar
         return -_limit_excess(estimates, slice(_N_BINS), level), high
 
     first, second = (
-        -expected_calibration_error(positive, one, sample_weight=samples.weights)
+        -expected_calibration_error(positive, one, sample_weight=pairs.weights)
         for one in probabilities
     )
     return Comparison(ChangeTest(first - second, limits, margin), first, second)
@@ -291,11 +291,11 @@ class Performance(NamedTuple):
     needs_outcomes: bool = True
 
 
-def _of_numbers(name: str, gains_of: Callable) -> Performance:
+def _average_numbers(name: str, gains_of: Callable) -> Performance:
     return Performance(name, "y_pred", partial(_compare_gains, name=name, gains_of=gains_of))
 
 
-def _of_probabilities(name: str, gain_of: Callable) -> Performance:
+def _average_probabilities(name: str, gain_of: Callable) -> Performance:
     compare = partial(_compare_probabilities, name=name, gain_of=gain_of)
     return Performance(name, "y_score", compare)
 
@@ -303,13 +303,15 @@ def _of_probabilities(name: str, gain_of: Callable) -> Performance:
 PERFORMANCES = {
     "accuracy": Performance("accuracy", "y_pred", _compare_shares, is_share=True),
     "roc_auc": Performance("area under the ROC curve", "y_score", _compare_areas),
-    "neg_log_loss": _of_probabilities("mean log-likelihood", _log_likelihood),
-    "neg_brier_score": _of_probabilities("negative Brier score", _minus_brier),
+    "neg_log_loss": _average_probabilities("mean log-likelihood", _log_likelihood),
+    "neg_brier_score": _average_probabilities("negative Brier score", _minus_brier),
     "neg_calibration_error": Performance(
         "negative expected calibration error", "y_score", _compare_calibration_errors
     ),
-    "neg_mean_squared_error": _of_numbers("negative mean squared error", _minus_squared_error),
-    "neg_mean_absolute_error": _of_numbers("negative mean absolute error", _minus_absolute_error),
+    "neg_mean_squared_error": _average_numbers("negative mean squared error", _minus_squared_error),
+    "neg_mean_absolute_error": _average_numbers(
+        "negative mean absolute error", _minus_absolute_error
+    ),
 }
 """Performances by the names that scikit-learn's scorers have; larger ones are better."""
 
@@ -337,10 +339,10 @@ def resolve_performance(performance: Any) -> Performance:
                 "function of y_true and y_pred that returns the gain of each sample."
             )
         name = getattr(scorer.function, "__name__", "score")
-        return _of_numbers(name, partial(_score_each, scorer.sign, scorer.function))
+        return _average_numbers(name, partial(_score_each, scorer.sign, scorer.function))
     if callable(performance):
         name = getattr(performance, "__name__", "performance")
-        return _of_numbers(name, performance)._replace(needs_outcomes=False)
+        return _average_numbers(name, performance)._replace(needs_outcomes=False)
     if performance not in PERFORMANCES:
         raise argument_error(
             f"performance must be one of {join_names(PERFORMANCES, 9)}, a scorer of scikit-learn, "

@@ -360,10 +360,10 @@ def test_scorers_of_scikit_learn(applicants, audit):
     scored = audit.alternatives(candidates, margin=0.01, performance=make_scorer(accuracy_score))
     pd.testing.assert_frame_equal(named.frame, scored.frame)
 
-    def mean_cost(truth, decision, price):
-        return np.mean(price * (np.asarray(truth) != np.asarray(decision)))
+    def mean_cost(truth, decision, cost):
+        return np.mean(cost * (np.asarray(truth) != np.asarray(decision)))
 
-    scorer = make_scorer(mean_cost, greater_is_better=False, price=3.0)
+    scorer = make_scorer(mean_cost, greater_is_better=False, cost=3.0)
     row = audit.alternatives(candidates, margin=0.1, performance=scorer).frame.iloc[0]
     assert row["performance"] == pytest.approx(-3.0 * (applicants.plain != applicants.y).mean())
     with pytest.raises(ValueError, match="performance must be a mean over samples"):
@@ -388,9 +388,9 @@ def test_small_counts_are_not_published(applicants):
     audit = Audit.from_predictions(
         applicants.y, applicants.in_use, sensitive_features=applicants.sex
     )
-    few = applicants.in_use.copy()
-    few[[0, 2, 7]] = 1 - few[[0, 2, 7]]
-    candidates = {"plain": applicants.plain, "few": few}
+    close = applicants.in_use.copy()
+    close[[0, 2, 7]] = 1 - close[[0, 2, 7]]
+    candidates = {"plain": applicants.plain, "close": close}
     every = audit.alternatives(candidates, margin=0.01)
     answer = audit.alternatives(candidates, margin=0.01, min_published=10)
     assert answer.shown_names == every.shown_names
@@ -400,7 +400,7 @@ def test_small_counts_are_not_published(applicants):
         frame.loc["plain", "n_gained"] == every.frame.set_index("candidate").loc["plain"].n_gained
     )
     hidden = ["n_gained", "n_lost", "loss_low", "loss_high", "reduction_low", "times_more"]
-    assert frame.loc["few", hidden].isna().all()
+    assert frame.loc["close", hidden].isna().all()
     assert "Not published" in answer.findings[-2] and "nan" not in " ".join(answer.findings)
     read = Alternatives.from_json(answer.to_json())
     assert verify(read, audit, candidates=candidates) == []
