@@ -381,8 +381,8 @@ class Alternatives(PageReport):
             )
             ax.errorbar(x, y, yerr, xerr, fmt="none", ecolor=color, elinewidth=0.8, alpha=0.6)
             ax.plot(x, y, "o", color=color, markerfacecolor=face, label=label, zorder=3)
-            for name, *at in zip(rows["candidate"], x, y, strict=True):
-                ax.annotate(name, at, (4, 4), textcoords="offset points", size=8, color=INK)
+            for name, a, b in zip(rows["candidate"], x, y, strict=True):
+                ax.annotate(name, (a, b), (4, 4), textcoords="offset points", size=8, color=INK)
         ax.plot([base_gap], [base_gain], "*", color=INK, markersize=12, label="in use", zorder=4)
         name = "smallest ratio" if self.form == "ratio" else "gap"
         ax.set(xlabel=f"{name} in {self.metric}", ylabel=self.performance)
