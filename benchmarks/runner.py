@@ -4,6 +4,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from contextlib import nullcontext
 from time import perf_counter
 
+from benchmarks.guarantees.alternatives import alternatives
 from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.calibrations import calibrations
 from benchmarks.guarantees.changes import changes
@@ -141,6 +142,7 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "changes": changes,
+    "alternatives": alternatives,
     "tails": tails,
     "subgroups": subgroups,
     "hidden-groups": hidden_groups,

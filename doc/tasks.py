@@ -34,6 +34,12 @@ DOORS = {
             "sample_size",
         ),
         Task(
+            "Is there a less discriminatory alternative to the model in use?",
+            "`Audit`, `python -m skfair alternatives`",
+            "audit",
+            "alternatives",
+        ),
+        Task(
             "Does a deployed model keep a tolerance over time? Drift, repeated looks",
             "`GapMonitor`, `python -m skfair monitor`",
             "monitoring",

@@ -25,6 +25,7 @@ QUESTIONS = {
     "May I publish small groups?": "audit_publish",
     "What does Local Law 144 ask for?": "audit_ll144",
     "Which rules of law are there?": "laws",
+    "Is there a less discriminatory alternative?": "alternatives",
     "May we use the sex at all?": "group_access",
     "How do I get cells of equal size?": "balanced_clusters",
     "Can I keep my centres?": "own_centres",

@@ -9,7 +9,8 @@ from benchmarks.guarantees.coverage_costs import compare_widths, list_costs
 from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair._statistics.estimates import AUCs, pairwise_contrasts
+from skfair._statistics.areas import AUCs
+from skfair._statistics.estimates import pairwise_contrasts
 from skfair._statistics.gaps import interval_of_largest_contrast
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics._scoring import make_limit_metric

@@ -16,7 +16,7 @@ from skfair._bound.gap import GapBase
 from skfair._bound.units import USER_UNIT
 from skfair._groups import Samples
 from skfair._groups.events import REPORT_COLUMNS, CellEvents, Events, cell_events
-from skfair._statistics.estimates import AUCs, ShareCurves, curve_contrasts
+from skfair._statistics.areas import AUCs, ShareCurves, curve_contrasts
 from skfair._statistics.gaps import CurvePosterior, cluster_effects_and_correlation, kish_sizes
 from skfair._utils.checks import join_names, mute_warnings, refuse_clusters
 from skfair.metrics._partial import collect_members

@@ -454,7 +454,7 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     add("--ratios", action="store_true", help="compare ratios of rates, not their differences")
-    about = "accuracy, or a function of truth and decisions such as mine:profit (default accuracy)"
+    about = "accuracy, another name, or a function such as mine:profit (default accuracy)"
     add("--performance", default="accuracy", metavar="NAME", help=about)
     about = "how much smaller the gap must be, at least (default 0: at all)"
     add("--min-reduction", type=float, default=0.0, help=about)
@@ -498,6 +498,7 @@ def _run_alternatives(options: Namespace) -> int:
         confidence_level=options.confidence,
         ledger=options.ledger,
         salt=_read_salt(options.salt_file),
+        min_published=options.min_published,
     )
     if options.out is not None:
         write_report(answer, options.out, {"full": options.full})

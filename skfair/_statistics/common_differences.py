@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize, special
 
-from skfair._statistics.estimates import constrained_rate
+from skfair._statistics.exact import constrained_rate
 from skfair._statistics.gaps import Interval
 
 

@@ -10,8 +10,9 @@ from scipy import optimize, sparse, special
 
 from skfair._groups import Groups
 from skfair._groups.events import Events
+from skfair._statistics.areas import AUCs
 from skfair._statistics.bounded_means import make_estimates
-from skfair._statistics.estimates import AUCs, Estimates, Means, Rates, correlation_of
+from skfair._statistics.estimates import Estimates, Means, Rates, correlation_of
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,
 # and the positions of these groups.

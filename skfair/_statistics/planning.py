@@ -15,9 +15,9 @@ from skfair._statistics.estimates import (
     check_level,
     clopper_pearson_limits,
     combine_margins,
-    exact_difference_test,
     rate_limits,
 )
+from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import range_probability
 from skfair._statistics.pilots import FitPilot, find_size
 from skfair._statistics.planned_draws import (

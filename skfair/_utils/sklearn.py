@@ -105,6 +105,7 @@ class ScoredFunction(NamedTuple):
 
     function: Callable[..., Any]
     response_method: ResponseMethod
+    sign: float  # -1 of a loss
 
 
 def read_scorer(scorer: Any) -> ScoredFunction | None:
@@ -118,7 +119,8 @@ def read_scorer(scorer: Any) -> ScoredFunction | None:
     if scorer._kwargs:
         function = partial(function, **scorer._kwargs)
     methods: ResponseMethod | Sequence[ResponseMethod] = scorer._response_method
-    return ScoredFunction(function, methods if isinstance(methods, str) else methods[0])
+    method = methods if isinstance(methods, str) else methods[0]
+    return ScoredFunction(function, method, float(scorer._sign))
 
 
 try:

@@ -466,6 +466,7 @@ class Audit(AuditData):
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
+        min_published: int | None = None,
     ) -> Alternatives:
         r"""Which of several candidates are less discriminatory alternatives of this model.
 
@@ -477,7 +478,10 @@ class Audit(AuditData):
 
         It is shown if both are, each by a limit at the full level ([1]_), on the same samples, so
         that errors which both models share cancel. All candidates that are shown are alternatives
-        with the confidence level: by Holm's procedure, or in a fixed order.
+        with the confidence level: by Holm's procedure, or in a fixed order. Of two areas under ROC
+        curves the limits combine logit limits of both by DeLong's covariance, of weights and
+        clusters too. Limits of a difference of ratios combine those of their quotient, at nine
+        tenths of the error, and of the ratio in use.
 
         Parameters
         ----------
@@ -486,17 +490,20 @@ class Audit(AuditData):
             audit is :meth:`from_estimator`, fitted models. Also a DataFrame with a column for each,
             or a list.
         constraint : str or Constraint, default="demographic_parity"
-            Criterion of the gap, on differences or ratios, as in :meth:`certify`.
+            Criterion of the gap, on differences or ratios, as in :meth:`certify`. Of more than two
+            classes without ``pos_label`` the largest gap of all classes counts.
         margin : float
             By how much the performance may be worse, in its own unit: .01 is a point of accuracy.
             It is a decision of the business, to be written down before the candidates are seen.
-        performance : str or callable, default="accuracy"
-            "accuracy", "roc_auc", "neg_log_loss" or "neg_brier_score"; or a function of `y_true`
-            and `y_pred`, of the samples whose outcome is known, that returns the gain of each
-            decision, such as its profit. Larger is better.
+        performance : str, scorer or callable, default="accuracy"
+            "accuracy", "roc_auc", "neg_log_loss", "neg_brier_score" or "neg_calibration_error" of
+            classifiers, "neg_mean_squared_error" or "neg_mean_absolute_error" of regressors; a
+            scorer that scikit-learn's ``make_scorer`` made of one of these or of a mean over
+            samples; or a function of `y_true` and `y_pred`, of the samples whose outcome is known,
+            that returns the gain of each decision, such as its profit. Larger is better.
         min_reduction : float, default=0.0
-            By how much the gap must be smaller, at least. Of ratios, the share by which the
-            smallest one must rise: .1 is from .70 to .77.
+            By how much the gap must be smaller, at least. Of ratios, by how much the smallest one
+            must be larger: .1 is from .70 to .80.
         order : {None, "given", "front"}, default=None
             What is known of the candidates without these samples. None: nothing; the error is
             divided among them by Holm's procedure. "given": they are passed from the most promising
@@ -513,6 +520,10 @@ class Audit(AuditData):
             File that counts attempts on these samples, as in :meth:`certify`.
         salt : str, default=None
             Secret text for the digests of the ledger, as in :meth:`certify`.
+        min_published : int, default=None
+            Smallest count that is published, as in :meth:`certify`. Verdicts are those of all
+            samples. Numbers that compare groups are nan where one of them is not published, and
+            limits of changes are where fewer decisions of a group changed.
 
         Returns
         -------
@@ -524,12 +535,19 @@ class Audit(AuditData):
         ------
         ValueError
             If candidates are not of the same samples, have no decisions or scores that the
-            performance needs, or the constraint bounds the rate of each group (a floor or a
-            ceiling).
+            performance needs, the performance is no mean over samples, or the constraint bounds the
+            rate of each group (a floor or a ceiling).
+
+        Warns
+        -----
+        UserWarning
+            If differences of gains are so skewed that limits of their mean hold less often than
+            stated.
 
         See Also
         --------
         skfair.model_selection.fit_ladder : Fits candidates of several tolerances.
+        skfair.model_selection.refit_candidates : Fits those of a search.
 
         References
         ----------
@@ -561,6 +579,7 @@ class Audit(AuditData):
             confidence_level,
             ledger,
             salt,
+            min_published,
         )
 
     def top(self, k: float) -> Audit:

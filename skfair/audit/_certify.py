@@ -21,8 +21,8 @@ from skfair._statistics.estimates import (
     RatesAgainstBound,
     check_level,
     clopper_pearson_limits,
-    exact_difference_test,
 )
+from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
 from skfair._statistics.planning import required_sample_size
 from skfair._utils.checks import argument_error, check_tolerance, join_names, number_text, warn
@@ -161,26 +161,23 @@ class BoundAudit(NamedTuple):
         return float(self.bound.gap.state(reported_gap(self.bound, self.scores)))
 
 
-def bind_audit(audit: AuditData, constraint: Constraint) -> BoundAudit:
-    """A constraint bound to the predictions of an audit.
-
-    Raise for predictions of more than two classes.
-    """
+def bind_audit(
+    audit: AuditData, constraint: Constraint, classes: np.ndarray | tuple = ()
+) -> list[BoundAudit]:
+    """A constraint bound to the predictions of an audit, of more than two `classes` to each."""
     audit = replace(audit, model=None)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
-    per_class, (constraint, unit) = _arrange_columns(audit, constraint)
-    if len(per_class) > 1:
-        raise argument_error(
-            f"y_pred must hold two classes, but has {len(per_class)}. Pass pos_label, which is "
-            "compared with all others."
-        )
-    ((predictions, params),) = per_class
-    n_rows = len(predictions[0])
+    per_class, (constraint, unit) = _arrange_columns(audit, constraint, classes)
+    n_rows = len(per_class[0][0][0])
     leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
     selected, _ = _select_samples(audit, n_rows, leaves_out)
-    bound, scores = bind_constraint(constraint, predictions, **selected, **params)
-    return BoundAudit(bound, scores, constraint, unit)
+    return [
+        BoundAudit(
+            *bind_constraint(constraint, predictions, **selected, **params), constraint, unit
+        )
+        for predictions, params in per_class
+    ]
 
 
 def _rank_in_clusters(audit: AuditData, constraint: ExposureParity) -> AuditData:
@@ -259,7 +256,7 @@ def _arrange_model(audit: AuditData, constraint: Any) -> tuple[list[tuple], tupl
 
 
 def _arrange_columns(
-    audit: AuditData, constraint: Constraint
+    audit: AuditData, constraint: Constraint, classes: np.ndarray | tuple = ()
 ) -> tuple[list[tuple], tuple[Constraint, str]]:
     """Predictions that were passed as `predict_for_metric`, and the constraint with its unit."""
     is_real = audit.task == "regression"
@@ -276,7 +273,7 @@ def _arrange_columns(
             f"{constraint.name} compares scores, but there are decisions alone. Pass their scores "
             "too; a command decides by --threshold, above which scores are positive."
         )
-    per_class = _arrange_classes(audit, constraint, y_true, predicted)
+    per_class = _arrange_classes(audit, constraint, y_true, predicted, classes)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     kinds = {"is_real": is_real, "has_probabilities": has_probabilities}
     return per_class, resolve_loss_and_unit(constraint, **kinds)

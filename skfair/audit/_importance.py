@@ -50,7 +50,8 @@ def gap_importance(
     :math:`v_i'` the mean of what is counted after `n_repeats` permutations, the importance is
     :math:`\bar d_a - \bar d_b` of :math:`d_i = v_i - v_i'`. The groups a and b stay the same, so
     that importances may be negative: the gap grows without the column. Standard errors are those
-    of means of d in the two groups; they count that samples and permutations are random.
+    of means of d in the two groups; they count that samples and permutations are random, and not
+    that of more than two groups the two that differ most are partly chosen by luck.
 
     An importance is no cause. Columns that depend on each other share what they carry, or neither
     shows it: name them as one set. Permuted samples may be ones that do not occur.

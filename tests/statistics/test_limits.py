@@ -3,14 +3,8 @@ import pytest
 from scipy import stats
 
 from skfair._groups.events import Events
-from skfair._statistics.estimates import (
-    Means,
-    ShareCurves,
-    clopper_pearson_limits,
-    contrast_matrix,
-    curve_contrasts,
-    rate_limits,
-)
+from skfair._statistics.areas import ShareCurves, curve_contrasts
+from skfair._statistics.estimates import Means, clopper_pearson_limits, contrast_matrix, rate_limits
 from skfair.statistics import gap_interval
 
 

@@ -9,7 +9,8 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.linear_model import LinearRegression
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair._statistics.estimates import AUCs, pairwise_contrasts, rate_limits
+from skfair._statistics.areas import AUCs
+from skfair._statistics.estimates import pairwise_contrasts, rate_limits
 from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit, range_probability
 from skfair._statistics.planning import (
     certificate_power,
