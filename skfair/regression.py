@@ -150,9 +150,9 @@ class ConstrainedERMRegressor(LinearRegressor):
     {multipliers_}
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
-        the solver's ``tol`` for means; nan without groups.
+        the solver's ``tol`` for means; None without groups.
     constraint_report_ : DataFrame
         One row per mean that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
         number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
@@ -524,9 +524,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     constraint_report_ : DataFrame
         One row per mean that is compared, of ``oof_prediction_``, an estimate of the means on new
         data; as in `ConstrainedERMRegressor`.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance, by ``oof_prediction_``; 0 when all are kept, up
-        to the solver's ``tol`` for means; nan without groups.
+        to the solver's ``tol`` for means; None without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}

@@ -197,19 +197,19 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Intercept.
     oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
-    refused_at_any_score_ : float
+    refused_at_any_score_ : float or None
         Share of the training samples whose threshold is above all scores: groups that are not
         known, but likely, may get such thresholds. From 1,000 samples on a warning follows above
-        .05, unless ``k`` is passed. It is nan with more than two classes, and where ranks or losses
-        are compared.
+        .05, unless ``k`` is passed. It is None with more than two classes, and where ranks or
+        losses are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
         new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
         ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
         ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance, by ``oof_decision_function_``; 0 when all are
-        kept. It is nan without groups, and if a gap is unknown, because nothing counts in the
+        kept. It is None without groups, and if a gap is unknown, because nothing counts in the
         denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
@@ -639,7 +639,7 @@ def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Ru
     candidate = rule.guarantee.candidate
     per_class = cross.per_class
     unit = per_class[0].unit
-    refused = np.nan
+    refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
     status = status_of(candidate, "auto")
@@ -727,7 +727,7 @@ def _warn_of_refused_scores(
             f"scores ({positive:.0%} of the refused ones are of the class {estimator.pos_label_})"
         )
     share = estimator.refused_at_any_score_
-    if share > _REFUSED_SHARE:
+    if share is not None and share > _REFUSED_SHARE:
         facts.append(f"would refuse {share:.0%} of the samples at any score that was seen")
     if not facts:
         return
@@ -746,10 +746,10 @@ def _warn_of_refused_scores(
 
 def _share_refused_at_any_score(
     features: EventFeatures | JointProbabilities, X: np.ndarray, coef: np.ndarray, intercept: float
-) -> float:
-    """Share of samples whose threshold is above all scores; nan where scores are compared."""
+) -> float | None:
+    """Share of samples whose threshold is above all scores; None where scores are compared."""
     if features.compares_scores:
-        return np.nan
+        return None
     log_odds = features.log_odds(X)
     scores = features.decision_scores(X, coef, intercept)
     if features.sample_thresholds(log_odds, scores, coef) is None:  # the log-odds do not count
