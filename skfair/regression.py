@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -498,6 +499,11 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         Whether new samples get the mean of the folds' models, or one model of all samples.
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
+    memory : str, joblib.Memory or None, default=None
+        Folder where the fits of `estimator` are stored, as of `~sklearn.pipeline.Pipeline`: another
+        fit to the same folds, such as one with another ``tolerance``, takes them from there. A fit
+        with another parameter of `estimator`, other rows, targets or weights is another fit. An
+        estimator with ``random_state=None`` is always fitted again.
     verbose : int, default=0
         If positive, print the regressors that are fitted, by fold, and every iteration of the
         problems that are solved for the final linear model.
@@ -595,6 +601,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     cv: Folds | None = None
     ensemble: bool = True
     n_jobs: int | None = None
+    memory: str | Annotated[Memory, HasMethods(["cache"])] | None = None
     verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)

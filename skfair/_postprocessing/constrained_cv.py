@@ -154,6 +154,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     k: Any = None
     """Samples to select; a parameter of classifiers."""
 
+    memory: Any = None
+    """Where fits are stored; a parameter of classifiers and regressors."""
+
     guarantees_many_classes = False
     """Whether ``confidence_level`` is for more than two classes, too."""
 
@@ -464,7 +467,8 @@ def _fit_all(
     """An estimator that is fitted to all samples."""
     rows = np.arange(len(training.labels))
     task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
-    return fit_rows(base, training.samples.X, training.labels, fit_params, rows, task)
+    samples = training.samples
+    return fit_rows(base, samples.X, training.labels, fit_params, rows, task, estimator.memory)
 
 
 def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
@@ -909,6 +913,7 @@ def _cross_fit(
             params=fit_params,
             n_jobs=estimator.n_jobs,
             subtask=step.subtask,
+            memory=estimator.memory,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
@@ -174,6 +175,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         audits several positive labels are one success, their union.)
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
+    memory : str, joblib.Memory or None, default=None
+        Folder where the fits of `estimator` are stored, as of `~sklearn.pipeline.Pipeline`: another
+        fit to the same folds, such as one with another ``tolerance``, takes them from there. A fit
+        with another parameter of `estimator`, other rows, targets or weights is another fit. An
+        estimator with ``random_state=None`` is always fitted again.
     verbose : int, default=0
         If positive, print the classifiers that are fitted, by fold, and every iteration of the
         problems that are solved for the final linear model.
@@ -319,6 +325,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     class_weight: dict | Literal["balanced"] | None = None
     pos_label: Label | list | None = None
     n_jobs: int | None = None
+    memory: str | Annotated[Memory, HasMethods(["cache"])] | None = None
     verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
