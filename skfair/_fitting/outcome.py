@@ -303,8 +303,8 @@ def advise_relaxation(constraints: ConstraintSystem | list[BoundConstraint]) -> 
 
 def lacks_guarantee(estimator: BaseEstimator) -> bool:
     """Whether the probability of a guarantee is known, and less than was requested."""
-    level = estimator.confidence_level
-    return level is not None and estimator.guarantee_probability_ < level
+    probability = estimator.guarantee_probability_
+    return probability is not None and probability < estimator.confidence_level
 
 
 def describe_open_verdict(
