@@ -489,12 +489,13 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         that is passed is minimised even where predictions keep the bound already.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is predicted by models that were not fitted to it: an
-        int or None (5 folds) stratifies by group; any splitter whose test folds are a partition,
-        and whose training rows exclude the test rows. "oob" fits one forest, and takes its
-        out-of-bag predictions; in a pipeline, its preprocessing must not use y. "prefit" takes a
-        fitted regressor as it is, and so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``.
-        The samples must then be others than those that it was fitted to. The models of groups
-        always use folds: 5 with "prefit" and "oob".
+        int or None (5 folds) stratifies by group; any splitter whose test folds do not overlap,
+        and whose training rows exclude the test rows. Rows that no fold predicts train the
+        regressors alone. "oob" fits one forest, and takes its out-of-bag predictions; in a
+        pipeline, its preprocessing must not use y. "prefit" takes a fitted regressor as it is, and
+        so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others
+        than those that it was fitted to. The models of groups always use folds: 5 with "prefit" and
+        "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     n_jobs : int or None, default=None
@@ -589,6 +590,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         SquaredLoss,
         TweedieLoss,
     )
+
+    may_leave_out_samples = True
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"

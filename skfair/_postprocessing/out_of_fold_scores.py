@@ -428,7 +428,7 @@ def cross_fit(
         estimator_scores(one, safe_indexing(X, test))
         for one, test in zip(fitted, tests, strict=True)
     ]
-    scores = np.empty((len(y), fold_scores[0].shape[1]))
+    scores = np.full((len(y), fold_scores[0].shape[1]), np.nan)
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
     return fitted, scores
 

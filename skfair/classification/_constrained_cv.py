@@ -148,14 +148,15 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds, and 3 from 3,000 samples or 65 dense columns on) stratifies by class and
-        group; any splitter whose test folds are a
-        partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
-        its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
-        fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
-        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
-        those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning says
-        so where the classifier shows it (trees, stored samples, no mistake), which not all do. The
-        models of groups always use folds: those of None with "prefit" and "oob".
+        group; any splitter whose test folds do not overlap, and whose training rows exclude the
+        test rows. Rows that no fold predicts, such as the first of
+        `~sklearn.model_selection.TimeSeriesSplit`, train the classifiers alone. "oob" fits one
+        forest, and takes its out-of-bag probabilities; in a pipeline, its preprocessing must not
+        use y, as it is fitted to all samples. "prefit" takes a fitted classifier as it is, and so
+        does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others
+        than those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning
+        says so where the classifier shows it (trees, stored samples, no mistake), which not all do.
+        The models of groups always use folds: those of None with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     class_weight : dict, "balanced" or None, default=None
@@ -302,6 +303,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     >>> model.predict(X[:2]).shape
     (2,)
     """
+
+    may_leave_out_samples = True
 
     __metadata_request__fit = {"group_probabilities": True}
     __metadata_request__decision_function = {"sensitive_features": True}
