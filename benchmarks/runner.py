@@ -99,6 +99,7 @@ from benchmarks.robustness.scorers import scorers
 from benchmarks.scale.audit_counts import audit_counts
 from benchmarks.scale.audits import report
 from benchmarks.scale.erm_large import erm_large
+from benchmarks.scale.latency import latency
 from benchmarks.scale.linear_time import linear_time
 from benchmarks.scale.many_rows import group_loss_gaps, ranking_pairs
 from benchmarks.scale.partitioned_clusters import partitioned_clusters
@@ -122,6 +123,7 @@ BENCHMARKS = {
     "linear-time": linear_time,
     "fit-sizes": fit_sizes,
     "small": small,
+    "latency": latency,
     "fit-large": fit_large,
     "children": children,
     "assignment": fair_assignment,

@@ -175,9 +175,9 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
     {multipliers_}
     objective_ : float
         Mean loss of the pairs and penalty.
-    constraint_violation_ : float
-        Largest excess of a gap over its tolerance on the pairs trained on; nan if groups were to be
-        compared, but there are no two.
+    constraint_violation_ : float or None
+        Largest excess of a gap over its tolerance on the pairs trained on; None if groups were to
+        be compared, but there are no two.
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
@@ -490,8 +490,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         Out-of-fold ``predict`` of the training documents; nan for those without weight.
     constraint_report_ : DataFrame
         Out-of-fold exposure of each group. Standard errors are those of independent documents.
-    constraint_violation_ : float
-        Excess of the gap over the tolerance by ``oof_prediction_``; nan without groups.
+    constraint_violation_ : float or None
+        Excess of the gap over the tolerance by ``oof_prediction_``; None without groups.
     status_ : {"optimal", "feasible", "infeasible", "unconstrained"}
         "optimal": no smaller offset keeps the tolerance. "feasible": of three groups or more, or of
         groups that are estimated, the tolerance is kept by nearly the smallest offsets.

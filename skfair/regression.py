@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -149,9 +150,9 @@ class ConstrainedERMRegressor(LinearRegressor):
     {multipliers_}
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
-        the solver's ``tol`` for means; nan without groups.
+        the solver's ``tol`` for means; None without groups.
     constraint_report_ : DataFrame
         One row per mean that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
         number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
@@ -487,16 +488,22 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         that is passed is minimised even where predictions keep the bound already.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is predicted by models that were not fitted to it: an
-        int or None (5 folds) stratifies by group; any splitter whose test folds are a partition,
-        and whose training rows exclude the test rows. "oob" fits one forest, and takes its
-        out-of-bag predictions; in a pipeline, its preprocessing must not use y. "prefit" takes a
-        fitted regressor as it is, and so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``.
-        The samples must then be others than those that it was fitted to. The models of groups
-        always use folds: 5 with "prefit" and "oob".
+        int or None (5 folds) stratifies by group; any splitter whose test folds do not overlap,
+        and whose training rows exclude the test rows. Rows that no fold predicts train the
+        regressors alone. "oob" fits one forest, and takes its out-of-bag predictions; in a
+        pipeline, its preprocessing must not use y. "prefit" takes a fitted regressor as it is, and
+        so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others
+        than those that it was fitted to. The models of groups always use folds: 5 with "prefit" and
+        "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
+    memory : str, joblib.Memory or None, default=None
+        Folder where the fits of `estimator` are stored, as of `~sklearn.pipeline.Pipeline`: another
+        fit to the same folds, such as one with another ``tolerance``, takes them from there. A fit
+        with another parameter of `estimator`, other rows, targets or weights is another fit. An
+        estimator with ``random_state=None`` is always fitted again.
     verbose : int, default=0
         If positive, print the regressors that are fitted, by fold, and every iteration of the
         problems that are solved for the final linear model.
@@ -523,9 +530,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     constraint_report_ : DataFrame
         One row per mean that is compared, of ``oof_prediction_``, an estimate of the means on new
         data; as in `ConstrainedERMRegressor`.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance, by ``oof_prediction_``; 0 when all are kept, up
-        to the solver's ``tol`` for means; nan without groups.
+        to the solver's ``tol`` for means; None without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
@@ -583,6 +590,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         TweedieLoss,
     )
 
+    may_leave_out_samples = True
+
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: ConstraintLike | None = "mean_parity"
     _: KW_ONLY
@@ -594,6 +603,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     cv: Folds | None = None
     ensemble: bool = True
     n_jobs: int | None = None
+    memory: str | Annotated[Memory, HasMethods(["cache"])] | None = None
     verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)

@@ -464,7 +464,7 @@ def test_a_file_without_pickle_holds_the_model(estimator, data, model_of):
     np.testing.assert_array_equal(respond(model, data), respond(restored, data))
     assert set(vars(restored)) == set(vars(model))
     assert type(restored.groups_) is type(model.groups_)
-    assert restored.groups_.labels.tolist() == model.groups_.labels.tolist()
+    assert restored.groups_.labels == model.groups_.labels
 
 
 def name_of(kind):
@@ -488,7 +488,7 @@ def test_settings_by_labels_of_several_attributes_survive_a_file(data):
     stored = skops.dumps(model.fit(data[0], sensitive_features=attributes))
     assert skops.get_untrusted_types(data=stored) == [name_of(FairKMeans)]
     restored = skops.loads(stored, trusted=[name_of(FairKMeans)])
-    assert restored.min_group_share == bounds and restored.groups_.counts.sum() == 120
+    assert restored.min_group_share == bounds and sum(restored.groups_.counts) == 120
 
 
 def test_records_and_classes_of_any_name_survive_a_file(data):
@@ -498,7 +498,7 @@ def test_records_and_classes_of_any_name_survive_a_file(data):
     model = model.fit(X, labels, sensitive_features=groups)
     restored = pickle.loads(pickle.dumps(model))
     assert type(restored.groups_) is type(model.groups_)
-    assert restored.groups_.labels.tolist() == model.groups_.labels.tolist()
+    assert restored.groups_.labels == model.groups_.labels
     np.testing.assert_array_equal(restored.predict(X), model.predict(X))
     assert type(model.groups_).__name__ == "GroupSummary"  # storing changes nothing
 
@@ -544,8 +544,8 @@ def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(
 def test_fitted_models_store_counts_of_groups_and_no_group_of_a_sample(estimator, data, model_of):
     model = model_of(estimator)
     labels, counts = np.unique(data[2], return_counts=True)
-    assert model.groups_.labels.ravel().tolist() == labels.tolist()
-    assert model.groups_.counts.tolist() == counts.tolist()
+    assert model.groups_.names == labels.tolist()
+    assert model.groups_.counts == counts.tolist()
     assert model.groups_._fields == ("labels", "counts", "attributes")
 
 
@@ -556,7 +556,7 @@ def test_a_fit_without_groups_is_unconstrained(estimator, data):
     with pytest.warns(MissingSensitiveFeaturesWarning):
         model.fit(X, y % 2)
     assert model.status_ == "unconstrained"
-    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_violation_ is None
     assert model.constraint_report_.empty
     assert "gap" in model.constraint_report_.columns
 

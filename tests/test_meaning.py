@@ -476,7 +476,7 @@ def test_each_constraint_of_a_list_states_its_own_number():
             number_by_hand(one, predict(model, of, one), of.group, of.weights) for one in listed
         ]
         assert gaps.tolist() == pytest.approx(expected, rel=1e-6)
-        assert model.tolerances_.tolist() == pytest.approx([bound_by_hand(one) for one in listed])
+        assert model.tolerances_ == pytest.approx([bound_by_hand(one) for one in listed])
 
 
 @pytest.mark.parametrize(

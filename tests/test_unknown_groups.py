@@ -220,7 +220,7 @@ def test_other_attributes_of_a_sample_keep_their_offsets(data):
     with pytest.warns(UserWarning, match=r"240 of 240 samples have groups of attribute 'old'"):
         labels = model.predict(X, sensitive_features=both.assign(old="perhaps"))
     distances = ((X[:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2)
-    names = model.groups_.labels[:, 0].tolist()
+    names = model.groups_.names
     codes = [names.index(("sex", group)) for group in groups]
     np.testing.assert_array_equal(labels, np.argmin(distances + model.offsets_.T[codes], axis=1))
 

@@ -89,7 +89,7 @@ def _evaluate(split, constraint, level):
         "accuracy": float(accuracy),
         "gap": float(gap),
         "gap of noise": float(np.mean(noise)),
-        "probability": float(model.guarantee_probability_),
+        "probability": np.nan if level is None else model.guarantee_probability_,
         "multiplier": float(np.abs(model.multipliers_).max()),
     }
 

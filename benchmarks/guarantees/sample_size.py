@@ -164,7 +164,7 @@ def guaranteed_share(n_samples, n_groups, constraint, n_columns, tolerance, n_dr
             warnings.simplefilter("ignore")
             model.fit(X, y, sensitive_features=groups)
         is_useful = USEFUL[0] <= model.predict(X).mean() <= USEFUL[1]
-        count += is_useful and model.guarantee_probability_ >= 0.95
+        count += is_useful and (model.guarantee_probability_ or 0.0) >= 0.95
     return count / n_draws
 
 

@@ -133,7 +133,7 @@ class TrainingData(NamedTuple):
                 pos_label=label,
                 is_bounded=bounded is None or label in bounded,
             )
-            for code, label in enumerate(self.classes)  # type: ignore[arg-type]
+            for code, label in enumerate(self.classes.tolist())  # type: ignore[union-attr]
         ]
 
 
@@ -401,9 +401,9 @@ def choose_positive(classes: np.ndarray, pos_label: int | str | None, is_compare
     """The positive class; by default the second one where no groups are compared."""
     warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
-        return classes[1]
+        return classes.tolist()[1]
     positive = positive_class(set(classes.tolist()), pos_label)
-    return classes[classes.tolist().index(positive)]
+    return next(label for label in classes.tolist() if label == positive)
 
 
 def to_class_labels(

@@ -298,29 +298,29 @@ multipliers_ : ndarray of shape (n_rows,)
     tolerance.
 objective_ : float
     Mean loss and penalty.
-constraint_violation_ : float
+constraint_violation_ : float or None
     Largest excess of a gap over its tolerance by the public metric on the training data; 0 when all
-    tolerances are kept. It is nan if groups were to be compared, but there are no two, and if a
+    tolerances are kept. It is None if groups were to be compared, but there are no two, and if a
     gap is unknown, because nothing counts in the denominator of a group's rate: the status is then
     "infeasible".
 verdict_ : {"shown", "open"}
     Whether the population is shown to keep the tolerance, with a probability of
     ``confidence_level``, in the words of a claim. It is open without that, too.
-guarantee_probability_ : float
+guarantee_probability_ : float or None
     Probability, estimated from decisions about samples left out, with which the population keeps
-    the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
-    bound, for which standard errors are 1.3 times as large.
-tolerances_ : ndarray of shape (n_constraints,)
+    the tolerance; None where ``confidence_level`` is None. Where it is less than that, it is a
+    lower bound, for which standard errors are 1.3 times as large.
+tolerances_ : list of float
     Tolerance of each constraint that was used, its own, that of the estimator or the default, as
     ``constraint_report_`` states it: of a regressor in units of the target, of a ratio or floor the
     ratio or the smallest value.
-tightened_tolerances_ : ndarray of shape (n_constraints,)
+tightened_tolerances_ : list of float
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio or floor is the ratio or the smallest value: more
     than was requested.
-guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+guaranteed_tolerances_ : list of float or None
     The smallest tolerance of each constraint that this model keeps in the population with a
-    probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
+    probability of ``confidence_level``, whether or not the requested one is guaranteed; None where
     ``confidence_level`` is None. Several constraints have equal shares of the risk. Of a ratio or
     floor it is the largest that is kept.
 assumption_ : str
@@ -382,14 +382,14 @@ constraint_report_ : DataFrame
 _WITHOUT_GUARANTEE_TEXT = """
 verdict_ : {"open"}
     Nothing is shown of the population: certify the model on held-out data.
-guarantee_probability_ : float
-    nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
+guarantee_probability_ : None
+    Unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
     on the training data alone.
-guaranteed_tolerances_ : ndarray of shape (n_constraints,)
-    nan, likewise.
-tolerances_ : ndarray of shape (n_constraints,)
+guaranteed_tolerances_ : None
+    Likewise.
+tolerances_ : list of float
     Tolerance of each constraint that was used, of a regressor in units of the target.
-tightened_tolerances_ : ndarray of shape (n_constraints,)
+tightened_tolerances_ : list of float
     Tolerance that the training data was held to: the requested one.
 """
 

@@ -109,7 +109,7 @@ def status_of(candidate: Candidate, enforcement: str | None) -> str:
 
 def guarantee_attributes(
     estimator: BaseEstimator, guarantee: Guarantee, status: str
-) -> dict[str, np.ndarray | float | str]:
+) -> dict[str, list[float] | float | str | None]:
     """Fitted attributes of a guarantee for the population.
 
     The verdict is "shown" where new data keep the bound, too, with the requested probability.
@@ -117,12 +117,11 @@ def guarantee_attributes(
     level = estimator.confidence_level
     limits = guarantee.limits
     is_shown = level is not None and guarantee.probability >= level
-    n_constraints = len(guarantee.training_tolerances)
     return {
-        "tolerances_": guarantee.tolerances,  # type: ignore[dict-item]
-        "tightened_tolerances_": guarantee.training_tolerances,
-        "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
-        "guarantee_probability_": guarantee.probability,
+        "tolerances_": np.asarray(guarantee.tolerances).tolist(),
+        "tightened_tolerances_": guarantee.training_tolerances.tolist(),
+        "guaranteed_tolerances_": None if limits is None else limits.tolist(),
+        "guarantee_probability_": None if level is None else float(guarantee.probability),
         "status_": status,
         "verdict_": find_verdict(is_shown and status != "infeasible"),
     }
@@ -139,10 +138,11 @@ def solution_attributes(
     """Fitted attributes of multipliers, violation, guarantee, and the columns of the report."""
     candidate = guarantee.candidate
     multipliers = candidate.result.multipliers
+    violation = None if np.isnan(candidate.gaps).any() else float(candidate.violation)
     fitted = {
         # The plain fit has no rows: where it keeps the bound, multipliers are 0.
         "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
-        "constraint_violation_": np.nan if np.isnan(candidate.gaps).any() else candidate.violation,
+        "constraint_violation_": violation,
         REPORT_ATTRIBUTE: report,
     }
     fitted |= guarantee_attributes(estimator, guarantee, status)
@@ -184,9 +184,9 @@ def unconstrained_fit_attributes(report: dict[str, Any]) -> dict[str, Any]:
         REPORT_ATTRIBUTE: {name: values[:0] for name, values in report.items()},
         "status_": "unconstrained",
         "verdict_": "open",
-        "guarantee_probability_": np.nan,
-        "guaranteed_tolerances_": np.empty(0),
-        "constraint_violation_": np.nan,
+        "guarantee_probability_": None,
+        "guaranteed_tolerances_": None,
+        "constraint_violation_": None,
     }
 
 
@@ -303,8 +303,8 @@ def advise_relaxation(constraints: ConstraintSystem | list[BoundConstraint]) -> 
 
 def lacks_guarantee(estimator: BaseEstimator) -> bool:
     """Whether the probability of a guarantee is known, and less than was requested."""
-    level = estimator.confidence_level
-    return level is not None and estimator.guarantee_probability_ < level
+    probability = estimator.guarantee_probability_
+    return probability is not None and probability < estimator.confidence_level
 
 
 def describe_open_verdict(

@@ -330,24 +330,31 @@ class GroupSummary(NamedTuple):
 
     Attributes
     ----------
-    labels : ndarray of object, shape (n_groups, n_attributes)
-        Labels of each group, one column per sensitive attribute.
-    counts : ndarray of intp, shape (n_groups,)
+    labels : list of list
+        Labels of each group, one for each sensitive attribute.
+    counts : list of int
         Number of samples of each group.
     attributes : list of length n_attributes
         Names of the attributes, or their positions where they have no names.
+    names : list of length n_groups
+        The label of each group, or the tuple of its labels for several attributes.
 
     Examples
     --------
     >>> from skfair._groups import check_groups
     >>> summary = check_groups(["b", "a", "b"], n_samples=3).summary
-    >>> summary.labels.tolist(), summary.counts.tolist()
-    ([['a'], ['b']], [1, 2])
+    >>> summary
+    GroupSummary(labels=[['a'], ['b']], counts=[1, 2], attributes=[0])
     """
 
-    labels: np.ndarray
-    counts: np.ndarray
+    labels: list[list[Any]]
+    counts: list[int]
     attributes: list[AttributeName]
+
+    @property
+    def names(self) -> list[GroupName]:
+        """The label of each group, or the tuple of its labels for several attributes."""
+        return [tuple(row) if len(row) > 1 else row[0] for row in self.labels]
 
 
 class Groups:
@@ -618,7 +625,8 @@ class Groups:
     def summary(self) -> GroupSummary:
         """Labels, counts and attributes alone, sorted by label, as a `GroupSummary`."""
         order = np.argsort(self.ranks)
-        return GroupSummary(self.labels[order], self.counts[order], list(self.attributes))
+        labels, counts = self.labels[order].tolist(), self.counts[order].tolist()
+        return GroupSummary(labels, counts, list(self.attributes))
 
     def members(self) -> list[np.ndarray]:
         """Rows of each group, a list of n_groups arrays."""

@@ -245,14 +245,14 @@ def encode_known_groups(
     # Encode the samples that have a group, then translate their groups to those known at fit.
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
     groups = order_attributes(groups, summary.attributes, "the fit")
-    known = {name: code for code, name in enumerate(group_names(summary.labels))}
+    known = {name: code for code, name in enumerate(summary.names)}
     matched = _find_known_codes(group_names(groups.labels), known)
     codes = np.full(n_samples, len(known))
     codes[is_recorded] = matched[groups.codes]
     unknown = [name for name in group_names(groups.labels) if name not in known]
     _handle_unknown(codes == len(known), is_recorded, unknown, known, handle_unknown)
     # A dict takes True for 1, so types are compared as well.
-    check_attribute_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
+    check_attribute_label_types(map(tuple, [*summary.labels, *groups.labels.tolist()]))
     return codes
 
 
@@ -290,7 +290,8 @@ def encode_known_values(
     """
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
     codes_by_attribute: dict[AttributeName, dict[Any, int]] = {}
-    for code, (attribute, value) in enumerate(summary.labels[:, 0]):
+    names: list[Any] = summary.names  # pairs (attribute, value)
+    for code, (attribute, value) in enumerate(names):
         codes_by_attribute.setdefault(attribute, {})[value] = code
     groups = order_attributes(groups, summary.attributes, "the fit")
     n_known = len(summary.labels)

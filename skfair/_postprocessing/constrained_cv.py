@@ -154,6 +154,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     k: Any = None
     """Samples to select; a parameter of classifiers."""
 
+    memory: Any = None
+    """Where fits are stored; a parameter of classifiers and regressors."""
+
+    may_leave_out_samples = False
+    """Whether folds of ``cv`` may leave samples without a prediction: they train models alone."""
+
     guarantees_many_classes = False
     """Whether ``confidence_level`` is for more than two classes, too."""
 
@@ -378,7 +384,11 @@ def cross_fit_samples(
     cv = _choose_cv(estimator.cv, X, is_real, groups)
     # A fitted classifier learns no class in the folds.
     is_fitted = estimator.cv == "prefit" or isinstance(base, FrozenEstimator)
-    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real or is_fitted)
+    has_no_class = is_real or is_fitted
+    covers_all = not estimator.may_leave_out_samples
+    folds = make_folds(
+        cv, X, y, strata, split_params, groups, is_real=has_no_class, covers_all=covers_all
+    )
     # Score every sample by an estimator that was not fitted to it.
     scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if is_real and scores.shape[1] > estimator.max_columns:
@@ -388,6 +398,21 @@ def cross_fit_samples(
         )
     if X_fit is None:
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
+    tested = np.sort(np.concatenate([test for _, test in folds]))
+    is_cross_fitted = len(scoring) > 1 or len(tested) < len(rows)
+    tests = [test for _, test in folds] if is_cross_fitted else [tested]
+    # New samples are scored by the estimators of the folds, or by one of all samples.
+    final = scoring
+    if is_cross_fitted and not estimator.ensemble:
+        final = [_fit_all(estimator, base, training, fit_params, context)]
+    if len(tested) < len(rows):
+        # The rule is fitted to samples that a fold predicts, and models of groups to folds of them.
+        training, rows, scores = _take(training, tested), rows[tested], scores[tested]
+        weights = loss_weights(estimator.class_weight, training)
+        tests = [np.searchsorted(tested, test) for test in tests]
+        strata = stratify_by_class_and_group(training, rows, len(y))
+        n_folds = len(scoring) if len(scoring) > 1 else _choose_cv(None, X, is_real, groups)
+        folds = make_folds(n_folds, X, y, strata, groups=groups, is_real=has_no_class)
     # Samples whose group is missing count by their probability of each group.
     if training.samples.groups.is_partly_recorded:
         training = fill_missing_groups(
@@ -398,10 +423,6 @@ def cross_fit_samples(
             folds=folds,
             n_jobs=estimator.n_jobs,
         )
-    # New samples are scored by the estimators of the folds, or by one of all samples.
-    final = scoring
-    if not estimator.ensemble and len(scoring) > 1:
-        final = [_fit_all(estimator, base, training, fit_params, context)]
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     constraints = [] if training.lacks_groups else constraints
     if is_real:
@@ -412,7 +433,6 @@ def cross_fit_samples(
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
     operating_point = None
     if not is_real and len(per_class) == 1 and estimator.class_weight is None:
-        tests = [np.arange(len(scores))] if len(scoring) == 1 else [test for _, test in folds]
         # Out of a bag, samples were scored by other trees than predict.
         if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
             operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
@@ -432,6 +452,12 @@ def cross_fit_samples(
         group_models={},
         operating_point=operating_point,
     )
+
+
+def _take(training: TrainingData, rows: np.ndarray) -> TrainingData:
+    """Some of the training samples."""
+    samples = training.samples.take(rows)._replace(X=safe_indexing(training.samples.X, rows))
+    return training._replace(samples=samples)
 
 
 def begin_fit(estimator: BaseEstimator, **columns: Any) -> CallbackContext:
@@ -464,7 +490,8 @@ def _fit_all(
     """An estimator that is fitted to all samples."""
     rows = np.arange(len(training.labels))
     task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
-    return fit_rows(base, training.samples.X, training.labels, fit_params, rows, task)
+    samples = training.samples
+    return fit_rows(base, samples.X, training.labels, fit_params, rows, task, estimator.memory)
 
 
 def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
@@ -909,6 +936,7 @@ def _cross_fit(
             params=fit_params,
             n_jobs=estimator.n_jobs,
             subtask=step.subtask,
+            memory=estimator.memory,
         )
 
 

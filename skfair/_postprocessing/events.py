@@ -381,6 +381,11 @@ class EventModel(NamedTuple):
         It is multiplied with that of a subset that is learned. ``codes`` are the groups where they
         are known, -1 for a sample whose group is not.
         """
+        is_learned = any(model is not None for model in self.subset_models)
+        if codes is not None and codes.min(initial=0) >= 0 and not is_learned:
+            # Known groups are members with certainty: nothing is estimated from X.
+            members = codes[:, np.newaxis, np.newaxis] == np.arange(n_codes)
+            return np.repeat(members.astype(float), len(self.group_models), axis=1)
         features = select_columns(final_step_features(self.base, X), self.columns)
         probabilities = np.zeros((count_samples(features), len(self.group_models), n_codes))
         pairs = zip(self.group_models, self.subset_models, strict=True)

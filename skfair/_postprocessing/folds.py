@@ -34,12 +34,14 @@ def make_folds(
     groups: TableLike | None = None,
     *,
     is_real: bool = False,
+    covers_all: bool = True,
 ) -> list[list[np.ndarray]]:
     """Training and test positions of each fold, among the samples whose stratum is not negative.
 
     Strata are codes of class and group, those of a class in a row. An int deals every stratum out
     evenly and keeps samples of equal ``groups`` together; a splitter is passed ``params`` and
-    ``groups``. Classes are in the training rows of every fold, unless the target is real.
+    ``groups``. Classes are in the training rows of every fold, unless the target is real. Each
+    sample is in one test fold or, unless they must cover all, in none.
     """
     is_present = strata >= 0
     classes = np.zeros(len(strata), dtype=int) if is_real else y
@@ -63,7 +65,7 @@ def make_folds(
             "cv must be a number of folds, a splitter, or pairs of training and test positions "
             f"of samples; got {cv!r}: {error}."
         ) from error
-    _check_folds(cv, folds, classes[is_present])
+    _check_folds(cv, folds, classes[is_present], covers_all)
     return [fold for fold in folds if len(fold[1])]
 
 
@@ -104,10 +106,13 @@ def _stratified_folds(
     return [(present[fold != k], present[fold == k]) for k in np.unique(fold)]
 
 
-def _check_folds(cv: CrossValidation, folds: list[list[np.ndarray]], y: np.ndarray) -> None:
-    """Raise for folds that do not score each sample once, by a model that was not fitted to it."""
+def _check_folds(
+    cv: CrossValidation, folds: list[list[np.ndarray]], y: np.ndarray, covers_all: bool
+) -> None:
+    """Raise for folds that do not score samples once, by a model that was not fitted to them."""
     tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
-    if not np.array_equal(np.sort(tested), np.arange(len(y))):
+    n_tests = np.bincount(tested, minlength=len(y))
+    if n_tests.max() > 1 or n_tests.min() < covers_all or not n_tests.any():
         raise ValueError(
             "Each sample needs one out-of-fold score, but the test folds of "
             f"cv={cv!r} are no partition of the samples. Pass an int or a splitter such as "

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from skfair._partitions import partitions_of
 from skfair._partitions.collections import is_partitioned
@@ -38,6 +38,7 @@ from skfair.preprocessing import ScoreColumn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from joblib import Memory
     from sklearn.base import BaseEstimator
     from sklearn.utils import Bunch
 
@@ -392,11 +393,13 @@ def cross_fit(
     params: dict[str, np.ndarray] | None = None,
     n_jobs: int | None = None,
     subtask: Callable | type = nullcontext,
+    memory: str | Memory | None = None,
 ) -> tuple[list[BaseEstimator], np.ndarray]:
     """Fitted estimators, and the `estimator_scores` of each sample by one not fitted to it.
 
     Folds are those of `make_folds`; "prefit" takes a fitted estimator as it is, and so does a
     FrozenEstimator; "oob" fits one forest. ``subtask`` makes a context manager of a fit's name.
+    Fits are stored in ``memory``.
     """
     params = params or {}
     y = column_or_1d(y)
@@ -410,13 +413,14 @@ def cross_fit(
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
         with subtask(f"{name} of all samples"):
-            fitted = _fit(_enable_out_of_bag_scores(clone(estimator)), X, y, params)
+            forest = _enable_out_of_bag_scores(clone(estimator))
+            fitted = _fit_from_memory(forest, X, y, params, memory)
         return [fitted], _out_of_bag_scores(final_step(fitted))
 
     # One clone per fold, fitted without the samples that it scores.
     names = [f"{name} of fold {k + 1} of {len(folds)}" for k in range(len(folds))]
     fitted = Parallel(n_jobs=n_jobs)(
-        delayed(fit_rows)(estimator, X, y, params, train, subtask(name))
+        delayed(fit_rows)(estimator, X, y, params, train, subtask(name), memory)
         for (train, _), name in zip(folds, names, strict=True)
     )
     tests = [test for _, test in folds]
@@ -424,7 +428,7 @@ def cross_fit(
         estimator_scores(one, safe_indexing(X, test))
         for one, test in zip(fitted, tests, strict=True)
     ]
-    scores = np.empty((len(y), fold_scores[0].shape[1]))
+    scores = np.full((len(y), fold_scores[0].shape[1]), np.nan)
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
     return fitted, scores
 
@@ -486,13 +490,30 @@ def fit_rows(
     params: dict[str, np.ndarray],
     rows: np.ndarray,
     subtask: nullcontext | Subtask | None = None,
+    memory: str | Memory | None = None,
 ) -> BaseEstimator:
     """A clone of the estimator, fitted to some of the rows."""
     params = check_method_params(X, params, indices=rows)
     with subtask or nullcontext():
-        fitted = _fit(clone(estimator), safe_indexing(X, rows), y[rows], params)
+        fitted = _fit_from_memory(clone(estimator), safe_indexing(X, rows), y[rows], params, memory)
     _check_classes(fitted, np.unique(y))
     return fitted
+
+
+def _fit_from_memory(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: np.ndarray,
+    params: dict[str, np.ndarray],
+    memory: str | Memory | None,
+) -> BaseEstimator:
+    """The estimator, fitted, or that of an equal fit, which one without random state never is."""
+    is_random = any(
+        name.rpartition("__")[2] == "random_state" and value is None
+        for name, value in estimator.get_params().items()
+    )
+    fit = _fit if memory is None or is_random else check_memory(memory).cache(_fit)
+    return fit(estimator, X, y, params)
 
 
 def _fit(

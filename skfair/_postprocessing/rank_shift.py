@@ -272,8 +272,8 @@ class RankShift(NamedTuple):
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""
         return {
             "rates_": ranked.positive_rates(self.scores)[positions],
-            "center_": self.center,
-            "mixture_": self.mixture,
+            "center_": float(self.center),
+            "mixture_": float(self.mixture),
             "objective_": self.error,
             "constraint_violation_": self.excess,
             "n_iter_": self.n_tries,

@@ -183,7 +183,9 @@ class FitPilot:
                 model.fit(safe_indexing(self.X, rows), self.y[rows], **metadata)
             is_right = model.predict(safe_indexing(self.X, rest)) == self.y[rest]
             accuracies.append(np.average(is_right, weights=weights[rest]))
-        return model.guarantee_probability_ >= level, accuracies[1], accuracies[0]
+        # None where two groups or more are not left to be compared.
+        is_guaranteed = (model.guarantee_probability_ or 0.0) >= level
+        return is_guaranteed, accuracies[1], accuracies[0]
 
 
 def find_size(

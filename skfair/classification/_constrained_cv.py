@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
@@ -148,14 +149,15 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
         or None (5 folds, and 3 from 3,000 samples or 65 dense columns on) stratifies by class and
-        group; any splitter whose test folds are a
-        partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
-        its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
-        fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
-        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
-        those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning says
-        so where the classifier shows it (trees, stored samples, no mistake), which not all do. The
-        models of groups always use folds: those of None with "prefit" and "oob".
+        group; any splitter whose test folds do not overlap, and whose training rows exclude the
+        test rows. Rows that no fold predicts, such as the first of
+        `~sklearn.model_selection.TimeSeriesSplit`, train the classifiers alone. "oob" fits one
+        forest, and takes its out-of-bag probabilities; in a pipeline, its preprocessing must not
+        use y, as it is fitted to all samples. "prefit" takes a fitted classifier as it is, and so
+        does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others
+        than those that it was fitted to. ``fit(..., X_fit=)`` checks it; without X_fit a warning
+        says so where the classifier shows it (trees, stored samples, no mistake), which not all do.
+        The models of groups always use folds: those of None with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new samples get the mean of the folds' models, or one model of all samples.
     class_weight : dict, "balanced" or None, default=None
@@ -175,6 +177,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         audits several positive labels are one success, their union.)
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
+    memory : str, joblib.Memory or None, default=None
+        Folder where the fits of `estimator` are stored, as of `~sklearn.pipeline.Pipeline`: another
+        fit to the same folds, such as one with another ``tolerance``, takes them from there. A fit
+        with another parameter of `estimator`, other rows, targets or weights is another fit. An
+        estimator with ``random_state=None`` is always fitted again.
     verbose : int, default=0
         If positive, print the classifiers that are fitted, by fold, and every iteration of the
         problems that are solved for the final linear model.
@@ -198,19 +205,19 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Intercept.
     oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
-    refused_at_any_score_ : float
+    refused_at_any_score_ : float or None
         Share of the training samples whose threshold is above all scores: groups that are not
         known, but likely, may get such thresholds. From 1,000 samples on a warning follows above
-        .05, unless ``k`` is passed. It is nan with more than two classes, and where ranks or losses
-        are compared.
+        .05, unless ``k`` is passed. It is None with more than two classes, and where ranks or
+        losses are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
         new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
         ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
         ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Largest excess of a gap over its tolerance, by ``oof_decision_function_``; 0 when all are
-        kept. It is nan without groups, and if a gap is unknown, because nothing counts in the
+        kept. It is None without groups, and if a gap is unknown, because nothing counts in the
         denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
@@ -298,6 +305,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     (2,)
     """
 
+    may_leave_out_samples = True
+
     __metadata_request__fit = {"group_probabilities": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
@@ -320,6 +329,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     class_weight: ClassWeight | None = None
     pos_label: Label | list[Label] | None = None
     n_jobs: int | None = None
+    memory: str | Annotated[Memory, HasMethods(["cache"])] | None = None
     verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
@@ -642,7 +652,7 @@ def _describe_rule(
     candidate = rule.guarantee.candidate
     per_class = cross.per_class
     unit = per_class[0].unit
-    refused = np.nan
+    refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
     status = status_of(candidate, "auto")
@@ -730,7 +740,7 @@ def _warn_of_refused_scores(
             f"scores ({positive:.0%} of the refused ones are of the class {estimator.pos_label_})"
         )
     share = estimator.refused_at_any_score_
-    if share > _REFUSED_SHARE:
+    if share is not None and share > _REFUSED_SHARE:
         facts.append(f"would refuse {share:.0%} of the samples at any score that was seen")
     if not facts:
         return
@@ -749,10 +759,10 @@ def _warn_of_refused_scores(
 
 def _share_refused_at_any_score(
     features: EventFeatures | JointProbabilities, X: np.ndarray, coef: np.ndarray, intercept: float
-) -> float:
-    """Share of samples whose threshold is above all scores; nan where scores are compared."""
+) -> float | None:
+    """Share of samples whose threshold is above all scores; None where scores are compared."""
     if features.compares_scores:
-        return np.nan
+        return None
     log_odds = features.log_odds(X)
     scores = features.decision_scores(X, coef, intercept)
     if features.sample_thresholds(log_odds, scores, coef) is None:  # the log-odds do not count

@@ -185,13 +185,13 @@ class PartialParityPostprocessor(
     objective_ : float
         Share of wrong decisions about the training samples of groups that are compared, by their
         out-of-fold scores.
-    constraint_violation_ : float
-        Excess over the tolerance, by the public metric of the same scores; 0 when it is kept, nan
+    constraint_violation_ : float or None
+        Excess over the tolerance, by the public metric of the same scores; 0 when it is kept, None
         without groups.
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
     {tolerances_, verdict_, guarantee_probability_}
-    tightened_tolerances_ : ndarray of shape (1,)
+    tightened_tolerances_ : list of float
         Tolerance that the training data was held to.
     {guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}

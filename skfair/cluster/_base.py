@@ -17,7 +17,6 @@ from skfair._groups.groups import (
     balance,
     balances_and_data_balance,
     data_balance,
-    group_names,
     refuse_continuous_attributes,
     smallest_share_ratios,
 )
@@ -82,12 +81,12 @@ class ClusterRequirements(NamedTuple):
         clusters keep them.
         """
         self = self._replace(
-            attribute_slices=attributes, members=groups.counts, group_positions=places
+            attribute_slices=attributes, members=np.asarray(groups.counts), group_positions=places
         )
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
-        names = group_names(groups.labels)
+        names = groups.names
         bounds = []
         for sign, name, bound in zip(
             (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
@@ -394,7 +393,7 @@ def _describe_size_violations(
 
 def status_attributes(
     attributes: dict[str, Any], search: Any, lacks_groups: bool
-) -> dict[str, str | float]:
+) -> dict[str, str | float | None]:
     """Status and violation of a fit, from its attributes and how the search ended.
 
     Where balanced clusters were required without groups, nothing is certified.
@@ -405,7 +404,7 @@ def status_attributes(
         search = "infeasible"
     elif lacks_groups:
         search = "unconstrained"
-        violation = float("nan")
+        violation = None
     return {"status_": search, "constraint_violation_": violation}
 
 
@@ -414,7 +413,7 @@ def small_groups_message(estimator: BaseEstimator) -> str | None:
     groups, n_clusters = estimator.groups_, estimator.n_clusters
     if not (estimator.min_balance or estimator.min_share_ratio):
         return None
-    sizes = zip(group_names(groups.labels), groups.counts, strict=True)
+    sizes = zip(groups.names, groups.counts, strict=True)
     small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
     if not small or estimator.balance_ > 0:
         return None
@@ -522,7 +521,7 @@ def warn_if_one_group(
     request = _balance_request_text(estimator)
     if request is None:
         return False
-    names = join_names(map(repr, group_names(groups.labels)))
+    names = join_names(map(repr, groups.names))
     warn(
         f"{request}, but all samples are in the group {names}: there is nothing to balance and the "
         "fit is plain clustering. Pass sensitive_features with two groups or more, or "

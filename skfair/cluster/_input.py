@@ -203,9 +203,9 @@ def compared_groups(groups: Groups, attributes: str) -> tuple:
     if attributes != "each":
         return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
     intersections, labels = groups.attribute_codes_of_groups()
-    counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
+    counts = sum_by_group(groups.codes, None, intersections).astype(np.intp).tolist()
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
-    return GroupSummary(labels, counts, groups.attributes), intersections, columns
+    return GroupSummary(labels.tolist(), counts, groups.attributes), intersections, columns
 
 
 def order_groups(

@@ -111,7 +111,7 @@ class RateParity(ConstraintOnRate):
     equality. The tolerance is in units of the rate.
 
     A group without positive decisions has no precision: with a denominator of 0 no constraint is
-    kept. A fit that ends so is "infeasible", and its ``constraint_violation_`` is nan.
+    kept. A fit that ends so is "infeasible", and its ``constraint_violation_`` is None.
 
     Read more in the :ref:`guide <own_rates>`.
 

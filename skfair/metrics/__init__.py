@@ -34,6 +34,19 @@ from skfair.metrics._partial import (
     partial_statistical_parity_difference,
 )
 from skfair.metrics._ranking import exposure_difference, exposure_ratio, ranking_parity_difference
+from skfair.metrics._rate_comparisons import (
+    accuracy_score_ratio,
+    false_negative_rate_difference,
+    false_negative_rate_ratio,
+    selection_rate_difference,
+    selection_rate_ratio,
+    true_negative_rate_difference,
+    true_negative_rate_ratio,
+    true_positive_rate_difference,
+    true_positive_rate_ratio,
+    zero_one_loss_difference,
+    zero_one_loss_ratio,
+)
 from skfair.metrics._rates import RATES, Rate, find_positive
 from skfair.metrics._registry import METRICS as METRICS
 from skfair.metrics._registry import separation_gap, sufficiency_gap
@@ -54,6 +67,7 @@ __all__ = [
     "GroupMetric",
     "Rate",
     "accuracy_score_difference",
+    "accuracy_score_ratio",
     "balance_score",
     "class_report",
     "cluster_composition",
@@ -67,6 +81,8 @@ __all__ = [
     "expected_calibration_error",
     "exposure_difference",
     "exposure_ratio",
+    "false_negative_rate_difference",
+    "false_negative_rate_ratio",
     "false_positive_rate_difference",
     "false_positive_rate_ratio",
     "get_metric_names",
@@ -88,8 +104,16 @@ __all__ = [
     "partial_statistical_parity_difference",
     "ranking_parity_difference",
     "reliability_table",
+    "selection_rate_difference",
+    "selection_rate_ratio",
     "separation_gap",
     "share_ratio_score",
     "sufficiency_gap",
+    "true_negative_rate_difference",
+    "true_negative_rate_ratio",
+    "true_positive_rate_difference",
+    "true_positive_rate_ratio",
     "wasserstein_distance_between_groups",
+    "zero_one_loss_difference",
+    "zero_one_loss_ratio",
 ]

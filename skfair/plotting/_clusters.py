@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._groups.groups import cluster_balances, group_names
+from skfair._groups.groups import cluster_balances
 from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
@@ -94,7 +94,7 @@ class ClusterCompositionDisplay(Display):
             If an attribute must be chosen, or there is none of that name.
         """
         check_is_fitted(estimator, "group_weights_")
-        names: list[Any] = group_names(estimator.groups_.labels)
+        names: list[Any] = estimator.groups_.names
         counts = estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.
         if getattr(estimator, "attributes", None) == "each":

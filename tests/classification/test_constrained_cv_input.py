@@ -332,7 +332,7 @@ def test_without_groups_the_fit_is_unconstrained(data):
         model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
     assert len(model.rule_coef_) == 1
     assert model.status_ == "unconstrained"
-    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_violation_ is None
     assert len(model.constraint_report_) == 0
     alone = ConstrainedClassifierCV(NB, None, cv=3).fit(X, y)
     np.testing.assert_array_equal(alone.predict(X), model.predict(X))

@@ -278,7 +278,7 @@ def test_missing_groups_are_warned_of(data):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         fitted = model().fit(X, y)
-    assert fitted.groups_.counts.tolist() == [300]
+    assert fitted.groups_.counts == [300]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model(None).fit(X, y)

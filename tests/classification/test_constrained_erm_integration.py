@@ -121,7 +121,7 @@ def test_cross_validation_indexes_the_groups(enable_routing, data):
         error_score="raise",
     )
     assert (scores["test_score"] > -0.25).all()
-    assert [fold.groups_.counts.sum() for fold in scores["estimator"]] == [200] * 3
+    assert [sum(fold.groups_.counts) for fold in scores["estimator"]] == [200] * 3
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_calibration_and_a_tuned_threshold_route_groups(enable_routing, data):
     X, y, groups = data
     calibrated = CalibratedClassifierCV(model(), cv=CV).fit(X, y, sensitive_features=groups)
     for one in calibrated.calibrated_classifiers_:
-        assert one.estimator.groups_.labels.ravel().tolist() == ["a", "b"]
+        assert one.estimator.groups_.names == ["a", "b"]
     tuned = TunedThresholdClassifierCV(model(), cv=CV).fit(X, y, sensitive_features=groups)
     assert tuned.estimator_.constraint_violation_ == 0.0
     assert tuned.score(X, y) > 0.5

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from skfair.classification import ConstrainedERMClassifier
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.datasets import load_patients
 
 skl2onnx = pytest.importorskip("skl2onnx")
@@ -50,7 +51,7 @@ def test_the_runtime_decides_and_scores_as_the_classifier(patients, loss):
 
 def test_the_code_of_the_guide_exports_a_classifier_with_equal_decisions(patients):
     text = PAGE.read_text(encoding="utf-8")
-    (block,) = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text)
+    block, _ = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text)
     assert "to_onnx" in block
     _, y, sex = patients
     X = load_patients(drop_sensitive=True).data
@@ -59,3 +60,28 @@ def test_the_code_of_the_guide_exports_a_classifier_with_equal_decisions(patient
     exec(re.sub(r"^   ", "", block, flags=re.MULTILINE), names)
     labels = run(names["content"], X.to_numpy(dtype="float32"))[0]
     np.testing.assert_array_equal(labels, linear.predict(X))
+
+
+def test_the_rule_of_known_groups_is_served_by_the_exported_classifier():
+    """The second code block of the page, and the formula of ``export_rule``."""
+    text = PAGE.read_text(encoding="utf-8")
+    _, block = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text)
+    data = load_patients(drop_sensitive=True)
+    names = {
+        "LogisticRegression": LogisticRegression,
+        "ConstrainedClassifierCV": ConstrainedClassifierCV,
+        "to_onnx": skl2onnx.to_onnx,
+        "X": data.data,
+        "y": data.target > 140,
+        "sex": data.sensitive_features,
+    }
+    exec(re.sub(r"^   ", "", block, flags=re.MULTILINE), names)
+    aware = names["aware"]
+    probabilities = run(names["content"], names["X"].to_numpy(dtype="float32"))[1][:, 1]
+    rule = aware.export_rule()
+    score = np.log(probabilities / (1.0 - probabilities))
+    z = rule["slope"] * score + rule["offset"]
+    members = np.array([names["sex"] == name for name in aware.groups_.names]).T
+    by_group = members @ np.array(rule["weights"])[0].T
+    decided = rule["log_odds"] * z + rule["intercept"] + by_group[:, 0] > 0
+    assert np.array_equal(decided, aware.predict(names["X"], sensitive_features=names["sex"]))

@@ -444,7 +444,7 @@ def test_equal_scores_cannot_be_measured(data):
     with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):
         model = fit_model((np.ones((300, 1)), y[:300], sex[:300]))
     assert model.status_ == "infeasible"
-    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_violation_ is None
 
 
 def test_predictions_with_interactions_need_groups_of_the_fit(data):
@@ -480,7 +480,7 @@ def test_without_groups_the_fit_is_unconstrained_and_warns(data):
     ):
         model = PartialParityClassifier(interval={"man": (0.1, 0.2)}).fit(X, y)
     assert model.status_ == "unconstrained"
-    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_violation_ is None
 
 
 def test_a_failed_fit_leaves_the_earlier_one_unchanged(data):

@@ -179,7 +179,7 @@ def test_five_groups_of_very_different_size(estimator):
     X, y, _ = population(1500)
     groups = np.digitize(np.random.default_rng(2).random(1500), [0.6, 0.85, 0.93, 0.97])
     model = fit(make(estimator, interval=(0.0, 0.9), tolerance=0.25), X, y, groups)
-    assert model.groups_.counts.max() > 15 * model.groups_.counts.min()
+    assert max(model.groups_.counts) > 15 * min(model.groups_.counts)
     assert_fair(model, X, groups)
 
 
@@ -423,7 +423,7 @@ def test_samples_without_weight_are_absent(estimator, data, model_of):
     np.testing.assert_allclose(
         scores_of(model, X, groups), scores_of(expected, X, groups), atol=1e-6
     )
-    assert model.groups_.counts.tolist() == expected.groups_.counts.tolist()
+    assert model.groups_.counts == expected.groups_.counts
 
 
 @every
@@ -434,7 +434,7 @@ def test_a_group_without_weight_is_dropped_by_name(estimator, data):
     weights = (np.arange(500) >= 5).astype(float)
     with pytest.warns(UserWarning, match=r"without any sample weight .*'ghost'"):
         model = fit(make(estimator), X, y, names, weights)
-    assert model.groups_.labels.ravel().tolist() == ["a", "b"]
+    assert model.groups_.names == ["a", "b"]
 
 
 @every

@@ -524,7 +524,7 @@ def test_without_groups_there_is_a_warning_and_one_group():
     assert model.rates_.shape == (1,)
     assert model.score(X, y) == pytest.approx(1 - model.objective_)
     assert model.status_ == "unconstrained"
-    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_violation_ is None
     assert model.constraint_report_.empty
 
 

@@ -86,7 +86,7 @@ def test_overlapping_groups_stay_overlapping():
     assert not training.samples.groups.is_disjoint
     groups = training.samples.groups
     assert groups.counts.tolist() == [4, 3] and groups.names == [1, 0]  # the largest first
-    assert groups.summary.counts.tolist() == [3, 4]
+    assert groups.summary.counts == [3, 4]
 
 
 def test_missing_groups_give_one_group_and_a_warning_if_a_constraint_needs_groups():

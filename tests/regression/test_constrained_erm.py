@@ -156,7 +156,7 @@ def test_the_unit_of_the_target_does_not_matter(data):
     other = fit((X, 1e-6 * y - 7.0, group))
     np.testing.assert_allclose(other.predict(X), 1e-6 * model.predict(X) - 7.0, atol=1e-9)
     for name, power in {"objective_": 2, "multipliers_": 1, "tightened_tolerances_": 1}.items():
-        scaled = 1e-6**power * getattr(model, name)
+        scaled = np.multiply(1e-6**power, getattr(model, name))
         np.testing.assert_allclose(getattr(other, name), scaled, rtol=1e-5)
 
 

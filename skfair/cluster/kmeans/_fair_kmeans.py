@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.arguments import FitArguments
-from skfair._groups.groups import GroupSummary, data_balance, group_names
+from skfair._groups.groups import GroupSummary, data_balance
 from skfair._groups.samples import check_alignment
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
@@ -203,7 +203,7 @@ class KMeansInput(NamedTuple):
             "_mean": self.mean,
             "_centers": clustering.centers,
             "inertia_": cost,
-            "objective_": cost / problem.total_weight,
+            "objective_": float(cost / problem.total_weight),
             "groups_": self.groups,
             **balance_attributes(by_group, self.requirements, problem.rounding_weight),
         }
@@ -240,13 +240,13 @@ def explain_cost_above_bound(
     if is_infeasible or gap <= 0.1 or fit_input.problem.n_samples <= MAX_ITERATED_SAMPLES:
         return None
     groups = fit_input.groups
-    smallest = int(groups.counts.argmin())
+    smallest = int(np.argmin(groups.counts))
     members = groups.counts[smallest] / parameters.n_clusters
     mean_size = fit_input.problem.total_weight / parameters.n_clusters
     heaviest = fit_input.problem.largest_weight / mean_size
     # Of up to 10 members in a cluster, on average, each changes a balance much.
     if fit_input.problem.limits.level > 0 and 1 <= members <= 10:
-        name = group_names(groups.labels)[smallest]
+        name = groups.names[smallest]
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
         )
@@ -583,10 +583,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     assignment_lower_bound_ : float
         No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
         inertia.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` and the share of a
         group to their bounds, or a size, as a share of all, to its own: the maximum of these, 0
-        when all bounds are kept, nan if balanced clusters were required, but there are no two
+        when all bounds are kept, None if balanced clusters were required, but there are no two
         groups.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
         "unconstrained": balanced clusters were required, but there are no two groups. Else

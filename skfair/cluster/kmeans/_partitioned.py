@@ -71,7 +71,7 @@ def make_partitioned_problem(
     codes = np.arange(len(summary.cells))
     groups, intersections, columns = compared_groups(summary.intersection_groups(), attributes)
     counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
-    groups = groups._replace(counts=counts)
+    groups = groups._replace(counts=counts.tolist())
     # The order of groups does not depend on their labels.
     order, intersections, places = order_groups(summary.first_rows, intersections, columns)
     summary = summary.reorder_cells(order)

@@ -216,8 +216,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         Balance, ratio of shares, and weight of the members of each cluster.
     group_weights_, group_counts_ : ndarray of shape (n_clusters, n_groups)
         Sum of weights, and number of samples with a weight, of each group in each cluster.
-    constraint_violation_ : float
-        The largest amount by which a bound is missed; 0 when all are kept.
+    constraint_violation_ : float or None
+        The largest amount by which a bound is missed; 0 when all are kept, None if balanced
+        clusters were required, but there are no two groups.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or zones are connected. Others

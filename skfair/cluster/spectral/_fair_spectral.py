@@ -150,10 +150,10 @@ class FairSpectralClustering(FairClusterer):
         Members of each cluster.
     group_counts_, group_weights_ : ndarray of shape (n_clusters, n_groups)
         Members of each group in each cluster; all have the weight 1.
-    constraint_violation_ : float
+    constraint_violation_ : float or None
         Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
         ``min_share_ratio``, or the share of the pairs of ``cannot_link`` that are broken: the
-        maximum of these. 0 if all is kept, nan if balance was required, but there are no two
+        maximum of these. 0 if all is kept, None if balance was required, but there are no two
         groups.
     status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
         "unconstrained": balance was required, but there are no two groups. "feasible": the

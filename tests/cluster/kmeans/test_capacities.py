@@ -131,7 +131,7 @@ def test_groups_add_their_offsets(data, attributes):
     assert np.abs(model.offsets_).max() > 0
     with pytest.warns(UserWarning, match="other"):
         labels = model.predict(new, sensitive_features=new_both, respect_sizes=True)
-    names = [tuple(label) for label in model.groups_.labels.tolist()]
+    names = [tuple(label) for label in model.groups_.labels]
     offsets = np.zeros((len(new), 4))
     for i, sample in enumerate(new_both):
         for g, name in enumerate(names):

@@ -87,7 +87,7 @@ def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
     lightest = weights[weights > 0].min()
     counts = model.group_weights_[model.cluster_sizes_ > 0]
     goal = (model.min_balance or 0) * model.data_balance_
-    numbers = model.groups_.counts
+    numbers = np.array(model.groups_.counts)
     holds = keeps_balance(counts, goal, lightest, members=numbers)
     by_group = counts.sum(axis=0)
     holds &= keeps_balance(counts, model.min_share_ratio or 0, lightest, 1 / by_group, numbers)

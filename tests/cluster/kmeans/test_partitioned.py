@@ -265,7 +265,7 @@ def test_partitioned_fits_are_about_as_good_as_in_memory(min_balance, weighted):
     np.testing.assert_array_equal(partitioned.group_counts_, members)
     squares = ((X - partitioned.cluster_centers_[partitioned.labels_]) ** 2).sum(axis=1)
     assert partitioned.inertia_ == pytest.approx(counted_weights @ squares)
-    assert partitioned.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
+    assert partitioned.groups_.counts == in_memory.groups_.counts
     assert partitioned.predict(X).shape == (N_SAMPLES,)
 
 
@@ -294,7 +294,7 @@ def test_every_attribute_may_be_balanced(open_in_files, tmp_path):
     partitioned = fit_model(table[names[:N_FEATURES]], table[names[N_FEATURES:]], attributes="each")
     in_memory = fit_model(X, frame, attributes="each")
     assert partitioned.constraint_violation_ == 0
-    assert partitioned.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
+    assert partitioned.groups_.counts == in_memory.groups_.counts
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
 
 
