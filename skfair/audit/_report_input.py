@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -274,6 +275,11 @@ def estimate_balance(
 
 def _check_reference(reference: dict[str, Label] | None, attributes: list[str]) -> dict:
     """Reference groups by attribute, as text."""
+    if reference is not None and not isinstance(reference, Mapping):
+        raise argument_error(
+            f"reference must be a dict of attributes to groups, such as {{{attributes[0]!r}: "
+            f"...}}; got {reference!r}."
+        )
     chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:

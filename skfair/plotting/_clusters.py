@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.groups import cluster_balances, group_names
 from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.checks import check_model
 from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
@@ -93,6 +94,7 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
+        check_model(estimator)
         check_is_fitted(estimator, "group_weights_")
         names = group_names(estimator.groups_.labels)
         counts = estimator.group_weights_
