@@ -731,7 +731,7 @@ def rerank(
         for number in range(len(query.names)):
             rows = np.flatnonzero(query.codes == number)
             ranks[rows] = _solve_ranks(costs[rows], [one.restrict(rows) for one in bounds], k)
-    _warn_of_missed_bounds(query, ranks, bounds)
+    _warn_of_infeasible_queries(query, ranks, bounds)
     return ranks
 
 
@@ -886,27 +886,29 @@ def _rank_within(codes: tuple[np.ndarray, ...], *keys: np.ndarray) -> np.ndarray
     return ranks
 
 
-def _warn_of_missed_bounds(query: Groups, ranks: np.ndarray, bounds: list[_PrefixBound]) -> None:
+def _warn_of_infeasible_queries(
+    query: Groups, ranks: np.ndarray, bounds: list[_PrefixBound]
+) -> None:
     """Warn of queries whose documents cannot keep the bounds, once for each of the groups."""
-    missed = {}
+    statements = {}
     for one in bounds:
         prefixes = np.arange(len(one.low)) if one.has_prefixes else [len(one.low) - 1]
         for prefix in prefixes:
             inside = one.is_member & (ranks <= prefix + 1)
             counts = np.bincount(query.codes[inside], minlength=len(query.names))
-            is_missed = (counts < one.low[prefix]) | (counts > one.high[prefix])
-            for q in np.flatnonzero(is_missed):
+            is_outside = (counts < one.low[prefix]) | (counts > one.high[prefix])
+            for q in np.flatnonzero(is_outside):
                 side = "at least" if counts[q] < one.low[prefix] else "at most"
                 limit = one.low[prefix] if side == "at least" else one.high[prefix]
-                missed.setdefault(
+                statements.setdefault(
                     (q, one.name),
                     f"{query.names[q]!r} has {counts[q]} of {one.name!r} among the first "
                     f"{prefix + 1}, where {side} {limit} are required",
                 )
-    if missed:
+    if statements:
         warn(
             "minimum and maximum cannot be kept by the documents of all queries: "
-            f"{join_names(missed.values())}. They are missed by as little as possible.",
+            f"{join_names(statements.values())}. They are missed by as little as possible.",
             InfeasibleConstraintWarning,
         )
 

@@ -301,7 +301,7 @@ class Fitter:
 # in whatever order they add.
 
 
-_FEW_SAMPLES = 512
+_SMALL_SAMPLE = 512
 """Samples up to which lines beside the best point are searched, too."""
 
 _DIRECTION_BITS = 16
@@ -416,9 +416,9 @@ class _LineSearch:
 
     def is_small(self, candidate: Candidate) -> bool:
         """Whether there are few samples, where rows that repeat one count as one."""
-        if self.n_in_memory <= _FEW_SAMPLES or self.n_in_memory > 8 * _FEW_SAMPLES:
-            return self.n_in_memory <= _FEW_SAMPLES
-        return len(np.unique(self._scores(candidate))) <= _FEW_SAMPLES
+        if self.n_in_memory <= _SMALL_SAMPLE or self.n_in_memory > 8 * _SMALL_SAMPLE:
+            return self.n_in_memory <= _SMALL_SAMPLE
+        return len(np.unique(self._scores(candidate))) <= _SMALL_SAMPLE
 
     def scale(self, directions: Table) -> list[tuple[np.ndarray, np.ndarray]]:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.

@@ -116,8 +116,8 @@ def validate_params(estimator: Any) -> None:
             hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
             hint = hint or _hint_of_function(value)
             raise InvalidParameterError(f"{error}{hint}") from None
-        is_own = type(value).__module__.partition(".")[0] == "skfair"
-        if is_own and isinstance(value, BaseEstimator) and not hasattr(value, "fit"):
+        is_of_skfair = type(value).__module__.partition(".")[0] == "skfair"
+        if is_of_skfair and isinstance(value, BaseEstimator) and not hasattr(value, "fit"):
             validate_params(value)
 
 

@@ -82,7 +82,7 @@ def draw_bounds(seed, rng, k):
 
 def count_misses(ranks, columns, k, minimum, maximum):
     """By how many documents each ranking misses the bounds in all prefixes together."""
-    missed = np.zeros(len(ranks), dtype=int)
+    shortfalls = np.zeros(len(ranks), dtype=int)
     for bounds, sign in ((minimum, 1), (maximum, -1)):
         for attribute, of_groups in bounds.items():
             is_nested = isinstance(of_groups, dict)
@@ -91,8 +91,8 @@ def count_misses(ranks, columns, k, minimum, maximum):
                 values = dict(enumerate(value, 1)) if isinstance(value, list) else {k: value}
                 for last, number in values.items():
                     counts = ((ranks <= last) & members).sum(axis=1)
-                    missed += np.maximum(0, sign * (number - counts))
-    return missed
+                    shortfalls += np.maximum(0, sign * (number - counts))
+    return shortfalls
 
 
 @pytest.mark.covering(0)
@@ -111,10 +111,10 @@ def test_maxima_and_prefixes_are_kept_at_the_largest_gain_of_all_rankings(seeds)
         attention = np.where(np.arange(8) < k, 1.0 / np.log2(2.0 + np.arange(8)), 0.0)
         if seed % 4 == 0:  # whatever attention falls with the rank
             attention = np.sort(rng.uniform(size=8))[::-1]
-        missed = count_misses(RANKINGS, columns, k, minimum, maximum)
+        shortfalls = count_misses(RANKINGS, columns, k, minimum, maximum)
         gains = attention[RANKINGS - 1] @ scores
-        assert count_misses(ranks[np.newaxis], columns, k, minimum, maximum) == missed.min()
-        largest = gains[missed == missed.min()].max()
+        assert count_misses(ranks[np.newaxis], columns, k, minimum, maximum) == shortfalls.min()
+        largest = gains[shortfalls == shortfalls.min()].max()
         assert attention[ranks - 1] @ scores == pytest.approx(largest, abs=1e-9)
 
 
