@@ -284,8 +284,8 @@ def check_row(row):
     container = "numpy" if change == "container" else row["container"]
     again = fit(row, data, container, n_fits=2 if change == "again" else 1)
     assert (again.status == "infeasible") == (first.status == "infeasible")
-    # Other sums of the same numbers differ in their last digits. Where a search has one answer it is
-    # the same; of those by several classes, models of groups and guarantees the bound is kept.
+    # Other sums of the same numbers differ in their last digits. Where a search has one answer it
+    # is the same; of those by several classes, models of groups and guarantees the bound is kept.
     if change in ("again", "container") or is_exact:
         assert (again.decisions == first.decisions[order]).all()
     elif row["level"] is None:

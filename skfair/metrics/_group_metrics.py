@@ -619,7 +619,7 @@ def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
             raise
         raise ValueError(
             f"{name} must be numbers, as for a regression or a score, but holds "
-            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+            f"{np.ravel(column).tolist()[0]!r}; pass numbers, or a classifier and its classes."
         ) from error
 
 
