@@ -253,7 +253,12 @@ def accuracy(data, decisions):
 def check_row(row):
     """Raise unless a fit is what its attributes say, and the same after a change."""
     data = draw(row)
-    first = fit(row, data, row["container"])
+    try:
+        first = fit(row, data, row["container"])
+    except ValueError as error:  # a group without any positive in a fold, which is named
+        if "leaves no positives of group 'z' to learn from" not in str(error):
+            raise
+        return
     excess = count_excess(row, data, first.decisions)
     assert first.violation == pytest.approx(max(excess, 0.0), abs=1e-6, nan_ok=True)
     assert (first.status == "infeasible") == (not excess <= 1e-8), (first.status, excess)

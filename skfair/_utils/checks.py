@@ -341,7 +341,8 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 
 def check_no_nan(name: str, values: np.ndarray) -> None:
     """Raise for a column of numbers, the argument `name`, that has missing ones."""
-    rows = np.flatnonzero(np.isnan(values)) if values.dtype.kind == "f" else ()
+    is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    rows = np.flatnonzero(is_missing)
     if len(rows):
         raise ValueError(
             f"Input {name} contains NaN in {len(rows)} row(s), the first is {rows[0]}. Give these "
