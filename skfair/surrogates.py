@@ -3,7 +3,6 @@
 import numpy as np
 
 from skfair._kernels import RAMP, SIGMOID
-from skfair._utils.parameters import Positive
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
@@ -30,7 +29,7 @@ class Sigmoid(ScoreFunction):
 
     _code = SIGMOID
 
-    def __init__(self, temperature: Positive = 1.0):
+    def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
 
     def _evaluate(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
@@ -62,7 +61,7 @@ class Ramp(ScoreFunction):
 
     _code = RAMP
 
-    def __init__(self, width: Positive = 1.0):
+    def __init__(self, width: float = 1.0):
         self.width = width
 
     def _evaluate(self, scores: np.ndarray) -> Pointwise:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -190,7 +191,8 @@ def compare_audits(
         )
     other = after if is_audit(after) else before
     is_one_audit = not is_audit(after)
-    further = find_group_metrics(metrics)
+    is_empty = isinstance(metrics, Sized) and not len(metrics)
+    further = {} if is_empty else find_group_metrics(metrics)
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
         raise argument_error(

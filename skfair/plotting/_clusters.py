@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.groups import cluster_balances, group_names
 from skfair._utils.api import Axes, Label, MatrixLike
-from skfair._utils.checks import check_model
+from skfair._utils.checks import argument_error
 from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
@@ -94,7 +94,11 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
-        check_model(estimator)
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            raise argument_error(
+                "estimator must be a fitted clusterer of skfair.cluster, such as FairKMeans; got "
+                f"{estimator!r}."
+            )
         check_is_fitted(estimator, "group_weights_")
         names = group_names(estimator.groups_.labels)
         counts = estimator.group_weights_
