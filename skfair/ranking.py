@@ -668,7 +668,8 @@ def rerank(
     Parameters
     ----------
     scores : array-like of shape (n_documents,)
-        Scores of the documents: the higher, the earlier. Equal ones rank in the order of the rows.
+        Scores of the documents: the higher, the earlier. Equal ones of one group rank in the order
+        of the rows.
     query_id : array-like of shape (n_documents,)
         Query of each document, in any order.
     sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
@@ -837,10 +838,10 @@ def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.nd
     k = min(k, len(costs))
     order = np.argsort(costs, kind="stable")
     # Of documents in the same groups, only the k best can be among the first k.
-    members = np.array([one.is_member for one in bounds])[:, order]
+    members = np.array([one.is_member for one in bounds])
     codes = np.unique(members, axis=1, return_inverse=True)[1].ravel()
-    is_candidate = _rank_within((codes,), np.arange(len(order))) <= k
-    candidates, members = order[is_candidate], members[:, is_candidate]
+    is_candidate = _rank_within((codes[order],), np.arange(len(order))) <= k
+    candidates = order[is_candidate]
     n, n_counts = len(candidates), len(bounds) * k
     # x[i, p] is 1 if document i has rank p, and u and v are what a prefix lacks or has too much of.
     scaled = (costs[candidates] - costs.min()) / max(np.ptp(costs), np.finfo(float).tiny)
@@ -849,7 +850,7 @@ def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.nd
     objective = np.concatenate((of_ranks, np.full(2 * n_counts, 2.0 * k)))
     one_document = sparse.kron(np.ones((1, n)), np.eye(k))
     one_rank = sparse.kron(np.eye(n), np.ones((1, k)))
-    counts = sparse.kron(members.astype(float), np.tril(np.ones((k, k))))
+    counts = sparse.kron(members[:, candidates].astype(float), np.tril(np.ones((k, k))))
     slack = sparse.eye_array(n_counts)
     low = np.concatenate([one.low[:k] for one in bounds])
     high = np.concatenate([one.high[:k] for one in bounds])
@@ -867,6 +868,9 @@ def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.nd
     taken, at = np.nonzero(solved.x[: n * k].reshape(n, k) > 0.5)
     first = np.full(len(costs), k)
     first[candidates[taken]] = at
+    # Documents of equal score in the same groups rank in the order of their rows.
+    by_row, by_rank = np.lexsort((costs, codes)), np.lexsort((first, costs, codes))
+    first[by_row] = first[by_rank]
     return _rank_within((np.zeros(len(costs), dtype=int),), costs, first)
 
 

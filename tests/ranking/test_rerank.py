@@ -127,6 +127,14 @@ def test_bounds_that_a_query_cannot_keep_are_named_with_their_prefix():
         rerank([3, 2, 1], ["q"] * 3, maximum={"a": 0}, **columns)
 
 
+def test_equal_scores_of_a_group_rank_in_the_order_of_the_rows():
+    groups = np.array([*"abababab"])
+    columns = {"sensitive_features": groups, "k": 4, "minimum": {"b": [1, 1, 2, 2]}}
+    ranks = rerank(np.ones(8), np.zeros(8), **columns)
+    for one in "ab":
+        assert (np.diff(ranks[groups == one]) > 0).all()
+
+
 def test_documents_of_queries_shorter_than_k_keep_prefixes():
     ranks = rerank([3, 2, 1], [0] * 3, sensitive_features=["a", "a", "b"], k=5,
                    minimum={"b": [0, 1, 1, 1, 1]})  # fmt: skip
