@@ -277,9 +277,9 @@ def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         # What numpy says of its types, and of rows of different lengths, is no word for users.
-        is_of_types = isinstance(error, np.exceptions.DTypePromotionError)
-        is_of_types |= "inhomogeneous shape" in str(error)
-        raise kind(advice if is_of_types else f"{str(error).rstrip('.')}. {advice}") from error
+        is_ragged = isinstance(X, list | tuple) and len({*map(np.size, X)}) > 1
+        is_of_numpy = isinstance(error, np.exceptions.DTypePromotionError) or is_ragged
+        raise kind(advice if is_of_numpy else f"{str(error).rstrip('.')}. {advice}") from error
 
 
 _HOST_DEVICES = 1, 3, 11
