@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-bench test-lowest \
+.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest \
 	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
@@ -26,6 +26,7 @@ help:
 	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
 	@echo "make test-page  pages with scripts, driven in headless Chromium"
 	@echo "make test-random  tests of random examples, on others in every run"
+	@echo "make test-triples  fits that have all triples of settings, each again after a change"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, their models, and ONNX"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
@@ -91,6 +92,10 @@ test-page: page-tools
 
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis
+
+# No name of a test: all rows take too long for the other targets.
+test-triples: $(VENV)/.has-test
+	$(PYTEST) tests/triples.py
 
 # The packages that benchmarks compare with bound the versions of others: an environment of its own.
 BENCH := .venv-bench

@@ -21,6 +21,7 @@ from skfair._utils.arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair._utils.parameters import (
     Array,
     OpenShare,
+    Positive,
     Share,
     make_constructor,
     validate_params,
@@ -254,7 +255,7 @@ class HingeLoss(ScoreFunction):
     _code = HINGE
     targets = ("classes",)
 
-    width: float = 0.1
+    width: Positive = 0.1
 
     def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         shortfall = np.maximum(0.0, 1.0 - target * scores)
@@ -317,7 +318,7 @@ class AbsoluteLoss(ScoreFunction):
     degree = 1
     targets = ("numbers",)
 
-    width: float | None = None
+    width: Positive | None = None
 
     def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         residual = scores - target
@@ -359,7 +360,7 @@ class QuantileLoss(ScoreFunction):
     targets = ("numbers",)
 
     quantile: OpenShare = 0.5
-    width: float | None = None
+    width: Positive | None = None
 
     def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         validate_params(self)

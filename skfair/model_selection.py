@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._utils.api import MatrixLike
-from skfair._utils.checks import argument_error, check_tolerance, warn
+from skfair._utils.checks import argument_error, check_tolerance, list_values, warn
 from skfair.constraints._constraint import DEFAULT_TOLERANCE
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
@@ -97,9 +97,8 @@ def fit_ladder(
             f"parameter must be one of {type(estimator).__name__}.get_params(), but is "
             f"{parameter!r}."
         )
+    values = list_values(values)
     candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
-    if not candidates:
-        raise argument_error("values must hold a value for each estimator, but there is none.")
     if share_folds(estimator, parameter, values):
         return fit_to_shared_folds(candidates, X, y, **fit_params)
     return [one.fit(X, y, **fit_params) for one in candidates]
@@ -321,6 +320,11 @@ def best_subject_to(
     """
     if not (isinstance(bound, numbers.Real) and np.isfinite(bound)):
         raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
+    for name, value in {"metric": metric, "objective": objective}.items():
+        if not isinstance(value, str) and (value is not None or name == "metric"):
+            raise argument_error(
+                f"{name} must be a name in the scoring of the search; got {value!r}."
+            )
     known = METRICS.get(metric.removeprefix("neg_"))
     if known is not None:
         check_tolerance(bound, known.largest, name="bound", of=metric)

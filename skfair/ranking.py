@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import optimize, sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_X_y
@@ -654,27 +654,35 @@ def rerank(
     *,
     sensitive_features: MatrixLike,
     k: int,
-    minimum: dict,
+    minimum: dict | None = None,
+    maximum: dict | None = None,
 ) -> np.ndarray:
-    """Rank documents by score, with a minimum number of each group among the first of every query.
+    r"""Rank documents by score, with bounds on each group's number among the first of every query.
 
-    The lists of the groups, each sorted by score, are merged: the best documents of a group that
-    must be among the first k, then the best of all others. No other ranking that keeps the minimum
-    numbers has a larger mean of score times attention, whatever attention falls with the rank.
+    No other ranking that keeps the bounds has a larger mean of score times attention. With numbers
+    for groups that do not overlap, this holds whatever attention falls with the rank: the lists of
+    the groups, each sorted by score, are merged. With bounds on every prefix, as in FA*IR ([1]_),
+    or on several attributes, it holds for the attention :math:`1 / \log_2(1 + \operatorname{rank})`
+    of the first k ranks: an integer program is solved for each query. All others follow by score.
 
     Parameters
     ----------
     scores : array-like of shape (n_documents,)
-        Scores of the documents: the higher, the earlier. Equal ones rank in the order of the rows.
+        Scores of the documents: the higher, the earlier. Equal ones of one group rank in the order
+        of the rows.
     query_id : array-like of shape (n_documents,)
         Query of each document, in any order.
     sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
         Group of each document.
     k : int
-        Number of first ranks of a query, in which groups have a minimum number.
-    minimum : dict
-        Minimum number of documents by group, as in ``{"b": 3}``; others have none. With several
-        attributes, groups are tuples of their labels.
+        Number of first ranks of a query, for which the bounds are.
+    minimum : dict, default=None
+        Minimum number of documents by group, as in ``{"b": 3}``; others have none. A list has a
+        number for each prefix, which are the first 1, 2, ..., k ranks: ``{"b": [0, 1, 1, 2]}``.
+        With several attributes, groups are tuples of their labels, or values of single attributes,
+        as in ``{"sex": {"f": 2}, "age": {"old": 1}}``. None: no group has one.
+    maximum : dict, default=None
+        Maximum number of documents by group, in the same form.
 
     Returns
     -------
@@ -684,13 +692,19 @@ def rerank(
     Raises
     ------
     ValueError
-        If k, the minimum numbers, which may not exceed k together, or the data are invalid.
+        If k, the numbers or the data are invalid. The minimum numbers of an attribute may not
+        exceed a prefix together, and none may exceed the maximum.
 
     Warns
     -----
     InfeasibleConstraintWarning
-        If queries have fewer documents of a group than its minimum number. The message names
-        them. All that they have are among the first k.
+        If the documents of a query cannot keep the bounds. The message names the query and the
+        group. The numbers by which bounds are missed are then as small as possible in all.
+
+    References
+    ----------
+    .. [1] M. Zehlike, F. Bonchi, C. Castillo, S. Hajian, M. Megahed and R. Baeza-Yates, "FA*IR: a
+       fair top-k ranking algorithm", CIKM 2017.
 
     Examples
     --------
@@ -699,32 +713,171 @@ def rerank(
     >>> group = ["a", "a", "a", "b", "b"]
     >>> rerank(scores, [1] * 5, sensitive_features=group, k=3, minimum={"b": 1}).tolist()
     [1, 2, 4, 3, 5]
+    >>> rerank(scores, [1] * 5, sensitive_features=group, k=4, maximum={"a": [1, 1, 2, 2]}).tolist()
+    [1, 3, 5, 2, 4]
     """
     columns = {"scores": scores, "query_id": query_id}
     samples, (checked, _) = check_metric_input(sensitive_features, None, **columns)  # type: ignore[arg-type]
     costs = -to_floats("scores", checked)
     query = _encode_queries(query_id, len(costs))
-    _check_minimum(minimum, k)
-    codes = samples.groups.codes
-    required = np.array([minimum.get(name, 0) for name in samples.groups.names])
-    _warn_of_lacking_documents(query, samples.groups, minimum)
-    # The best documents of each group and query are among the first k, as many as it requires.
-    is_required = _rank_within((query.codes, codes), costs) <= required[codes]
-    # The others follow, as far as there are ranks left.
-    by_need = _rank_within((query.codes,), costs, ~is_required)
-    return _rank_within((query.codes,), costs, by_need > k)
-
-
-def _check_minimum(minimum: dict[int | str | tuple[str, bool], int], k: int) -> None:
-    """Raise unless the minimum numbers of the groups are integers that fit in the first k ranks."""
     if not is_int(k):
         raise argument_error(f"k must be a number of ranks of at least 1; got {k!r}.")
-    is_dict = isinstance(minimum, dict) and all(is_int(one, 0) for one in minimum.values())
-    if not is_dict or sum(minimum.values()) > k:
+    bounds = _read_bounds(samples.groups, minimum or {}, maximum or {}, k)
+    # Numbers of groups that do not overlap, in the first k ranks alone: lists are merged.
+    if all(one.is_of_group and not one.has_prefixes for one in bounds):
+        is_first = _merge_lists(costs, query.codes, samples.groups.codes, bounds, k)
+        ranks = _rank_within((query.codes,), costs, ~is_first)
+    else:
+        ranks = _rank_within((query.codes,), costs)
+        for number in range(len(query.names)):
+            rows = np.flatnonzero(query.codes == number)
+            ranks[rows] = _solve_ranks(costs[rows], [one.restrict(rows) for one in bounds], k)
+    _warn_of_infeasible_queries(query, ranks, bounds)
+    return ranks
+
+
+class _PrefixBound(NamedTuple):
+    """Bounds on the number of documents of one group in each prefix of the first k ranks."""
+
+    name: Any
+    is_member: np.ndarray  # (n_documents,)
+    low: np.ndarray  # (k,)
+    high: np.ndarray
+    is_of_group: bool  # and not of the value of one of several attributes
+    has_prefixes: bool
+
+    def restrict(self, rows: np.ndarray) -> _PrefixBound:
+        """The bounds on the documents of one query."""
+        return self._replace(is_member=self.is_member[rows])
+
+
+def _read_bounds(groups: Groups, minimum: dict, maximum: dict, k: int) -> list[_PrefixBound]:
+    """The bounds of all groups that have any; raise for those that no ranking keeps."""
+    low, high = _read_numbers("minimum", minimum, k, 0), _read_numbers("maximum", maximum, k, k)
+    attributes = groups.attributes or ()
+    bounds = []
+    for key in dict.fromkeys([*low, *high]):
+        attribute, name = key
+        if attribute is None:
+            is_member = np.array([one == name for one in groups.names])[groups.codes]
+        elif attribute in attributes:
+            column = groups.labels[:, [*attributes].index(attribute)]
+            is_member = (column == name)[groups.codes]
+        else:
+            raise argument_error(
+                f"minimum and maximum must name attributes of sensitive_features, {[*attributes]}, "
+                f"where they hold dicts by group, but name {attribute!r}."
+            )
+        lows, has_low = low.get(key, (np.zeros(k, dtype=int), False))
+        highs, has_high = high.get(key, (np.full(k, k), False))
+        if (lows > highs).any():
+            raise argument_error(
+                f"minimum must not exceed maximum, but does for {name!r}: {lows[lows > highs][0]} "
+                f"and {highs[lows > highs][0]}. Lower the one, or raise the other."
+            )
+        prefixes = has_low or has_high
+        bounds.append(_PrefixBound(name, is_member, lows, highs, attribute is None, prefixes))
+    for attribute in {attribute for attribute, _ in low}:
+        total = sum(numbers for (one, _), (numbers, _) in low.items() if one == attribute)
+        is_list = any(has for (one, _), (_, has) in low.items() if one == attribute)
+        limits = np.arange(1, k + 1) if is_list else np.full(k, k)
+        if (total > limits).any():
+            at = np.flatnonzero(total > limits)[0]
+            raise argument_error(
+                "minimum must be numbers of which the sum is at most that of the ranks, but there "
+                f"is a sum of {total[at]} for {limits[at]} ranks; the sum is at most k={k}. Lower "
+                "them, or raise k."
+            )
+    return bounds
+
+
+def _read_numbers(argument: str, numbers: dict, k: int, absent: int) -> dict:
+    """Numbers for every prefix, and whether these were passed, by attribute (or None) and group.
+
+    A number for the first k ranks is one for the last prefix, where `absent` bounds no other.
+    """
+    if not isinstance(numbers, dict):
         raise argument_error(
-            "minimum must be a dict of numbers of documents by group, such as {'b': 1}, of which "
-            f"the sum is at most k={k}; got {minimum!r}. Lower them, or raise k."
+            f"{argument} must be a dict of numbers of documents by group, such as {{'b': 1}}; got "
+            f"{numbers!r}."
         )
+    read = {}
+    for attribute, of_groups in numbers.items():
+        is_nested = isinstance(of_groups, dict)
+        for name, value in of_groups.items() if is_nested else [(attribute, of_groups)]:
+            values = [value] if is_int(value, 0) else value
+            is_list = isinstance(value, list | tuple | np.ndarray) and len(value) == k
+            if not (is_int(value, 0) or is_list) or not all(is_int(one, 0) for one in values):
+                raise argument_error(
+                    f"{argument} must be a dict of numbers of documents by group, such as "
+                    f"{{'b': 1}}, or of lists of a number for each of the first k={k} prefixes; "
+                    f"got {value!r} for {name!r}."
+                )
+            prefixes = np.full(k, absent)
+            prefixes[-len(values) :] = values
+            read[attribute if is_nested else None, name] = prefixes, is_list
+    return read
+
+
+def _merge_lists(
+    costs: np.ndarray, query: np.ndarray, groups: np.ndarray, bounds: list[_PrefixBound], k: int
+) -> np.ndarray:
+    """Whether each document is among the first k of its query, of the best scores in the bounds."""
+    required, allowed = np.zeros(len(costs), dtype=int), np.full(len(costs), len(costs))
+    for one in bounds:
+        required[one.is_member] = one.low[-1]
+        allowed[one.is_member] = one.high[-1]
+    # The best documents of each group and query are among the first k, as many as it requires.
+    within = _rank_within((query, groups), costs)
+    # The others follow, as far as there are ranks left: at last those above a maximum.
+    return _rank_within((query,), costs, within > allowed, within > required) <= k
+
+
+def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.ndarray:
+    """Ranks of the documents of one query, whose first k keep bounds by an integer program."""
+    k = min(k, len(costs))
+    order = np.argsort(costs, kind="stable")
+    # Of documents in the same groups, only the k best can be among the first k.
+    members = np.array([one.is_member for one in bounds])
+    codes = np.unique(members, axis=1, return_inverse=True)[1].ravel()
+    is_candidate = _rank_within((codes[order],), np.arange(len(order))) <= k
+    candidates = order[is_candidate]
+    n, n_counts = len(candidates), len(bounds) * k
+    # x[i, p] is 1 if document i has rank p, and u and v are what a prefix lacks or has too much of.
+    scaled = (costs[candidates] - costs.min()) / max(np.ptp(costs), np.finfo(float).tiny)
+    of_ranks = np.outer(scaled, 1.0 / np.log2(2.0 + np.arange(k))).ravel()
+    # A missed bound costs more than all scores together.
+    objective = np.concatenate((of_ranks, np.full(2 * n_counts, 2.0 * k)))
+    one_document = sparse.kron(np.ones((1, n)), np.eye(k))
+    one_rank = sparse.kron(np.eye(n), np.ones((1, k)))
+    counts = sparse.kron(members[:, candidates].astype(float), np.tril(np.ones((k, k))))
+    slack = sparse.eye_array(n_counts)
+    low = np.concatenate([one.low[:k] for one in bounds])
+    high = np.concatenate([one.high[:k] for one in bounds])
+    solved = optimize.milp(
+        objective,
+        integrality=np.arange(len(objective)) < n * k,
+        bounds=optimize.Bounds(0.0, np.where(np.arange(len(objective)) < n * k, 1.0, np.inf)),
+        constraints=[
+            optimize.LinearConstraint(_widen(one_document, objective), 1.0, 1.0),
+            optimize.LinearConstraint(_widen(one_rank, objective), 0.0, 1.0),
+            optimize.LinearConstraint(sparse.hstack((counts, slack, -slack)), low, high),
+        ],
+        options={"mip_rel_gap": 0.0},
+    )
+    taken, at = np.nonzero(solved.x[: n * k].reshape(n, k) > 0.5)
+    first = np.full(len(costs), k)
+    first[candidates[taken]] = at
+    # Documents of equal score in the same groups rank in the order of their rows.
+    by_row, by_rank = np.lexsort((costs, codes)), np.lexsort((first, costs, codes))
+    first[by_row] = first[by_rank]
+    return _rank_within((np.zeros(len(costs), dtype=int),), costs, first)
+
+
+def _widen(matrix: Any, objective: np.ndarray) -> sparse.csr_array:
+    """A matrix with columns of zeros for the other variables of an objective."""
+    zeros = sparse.csr_array((matrix.shape[0], len(objective) - matrix.shape[1]))
+    return sparse.hstack((matrix, zeros), format="csr")
 
 
 def _rank_within(codes: tuple[np.ndarray, ...], *keys: np.ndarray) -> np.ndarray:
@@ -737,21 +890,29 @@ def _rank_within(codes: tuple[np.ndarray, ...], *keys: np.ndarray) -> np.ndarray
     return ranks
 
 
-def _warn_of_lacking_documents(
-    query: Groups, groups: Groups, minimum: dict[int | str | tuple[str, bool], int]
+def _warn_of_infeasible_queries(
+    query: Groups, ranks: np.ndarray, bounds: list[_PrefixBound]
 ) -> None:
-    """Warn of queries that have fewer documents of a group than its minimum number."""
-    lacking = []
-    for name, number in minimum.items():
-        members = np.array([one == name for one in groups.names])[groups.codes]
-        counts = np.bincount(query.codes[members], minlength=len(query.names))
-        queries = np.flatnonzero(counts < number)
-        lacking += [f"{query.names[q]!r} has {counts[q]} of {name!r}" for q in queries]
-    if lacking:
+    """Warn of queries whose documents cannot keep the bounds, once for each of the groups."""
+    statements: dict[Any, Any] = {}
+    for one in bounds:
+        prefixes = np.arange(len(one.low)) if one.has_prefixes else [len(one.low) - 1]
+        for prefix in prefixes:
+            inside = one.is_member & (ranks <= prefix + 1)
+            counts = np.bincount(query.codes[inside], minlength=len(query.names))
+            is_outside = (counts < one.low[prefix]) | (counts > one.high[prefix])
+            for q in np.flatnonzero(is_outside):
+                side = "at least" if counts[q] < one.low[prefix] else "at most"
+                limit = one.low[prefix] if side == "at least" else one.high[prefix]
+                statements.setdefault(
+                    (q, one.name),
+                    f"{query.names[q]!r} has {counts[q]} of {one.name!r} among the first "
+                    f"{prefix + 1}, where {side} {limit} are required",
+                )
+    if statements:
         warn(
-            "minimum cannot be kept in queries that have fewer documents of a group: "
-            f"{join_names(lacking)}, where {minimum} is required. All that there are rank among "
-            "the first k.",
+            "minimum and maximum cannot be kept by the documents of all queries: "
+            f"{join_names(statements.values())}. They are missed by as little as possible.",
             InfeasibleConstraintWarning,
         )
 

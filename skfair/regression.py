@@ -448,7 +448,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     By default it minimises the loss of the regressor, so that quantiles stay quantiles. For
     deviances of positive targets, such as that of counts, f and the prediction of the linear model
     are replaced by their logarithms, so that predictions are positive. Bounds are on predictions as
-    they are. Predictions that keep the bound already are not changed.
+    they are. Predictions that keep the bound already are not changed. Those that miss it are fitted
+    again, which can lower the loss below that of unchanged predictions under a looser bound.
 
     Read more in the :ref:`guide <any_regressor>`.
 

@@ -248,6 +248,7 @@ SHARED = {
         "_registry",
         "_scoring",
         "_synonyms",
+        "_top_k",
     },
     "monitoring": {"_monitor"},
     "plotting": {"_display", "_gap_monitor", "_groups"},

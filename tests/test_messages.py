@@ -7,10 +7,19 @@ from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from skfair.__main__ import main
-from skfair.audit import Audit
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.audit import Audit, FairnessReport, last_shown
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    suggest_interval,
+)
 from skfair.cluster import FairKMeans
-from skfair.regression import ConstrainedRegressorCV
+from skfair.datasets import load_patients, make_fair_sbm
+from skfair.losses import HingeLoss, QuantileLoss
+from skfair.metrics import accuracy_score_difference
+from skfair.model_selection import fit_ladder
+from skfair.monitoring import GapMonitor
+from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 
 RNG = np.random.default_rng(0)
 GROUP = np.tile(["a", "b"], 60)
@@ -69,3 +78,86 @@ def test_files_that_commands_do_not_read(name, tmp_path, capsys):
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert message.replace("\\", "") in error and len(error) < 600
+
+
+COLUMN = X["age"].to_numpy()
+WRONG_CALLS = {
+    "ragged labels": (
+        lambda: accuracy_score_difference([[1], [1, 2]] * 60, Y, sensitive_features=GROUP),
+        "y_true must hold one value or label for each sample, but its rows differ in length",
+    ),
+    "ragged table": (
+        lambda: FairKMeans(2).fit([[1], [1, 2]] * 60, sensitive_features=GROUP),
+        r"^X must hold numbers, but it holds \[1\] in row 0",
+    ),
+    "generator": (
+        lambda: Audit.from_predictions((one for one in Y), Y, sensitive_features=GROUP),
+        r"y_true must be in memory, but it is a generator, .*Pass list\(y_true\)",
+    ),
+    "generator in a monitor": (
+        lambda: GapMonitor("demographic_parity", 0.1).update(
+            None, (one for one in Y), sensitive_features=GROUP
+        ),
+        r"Pass list\(y_pred\)",
+    ),
+    "weights of other samples": (
+        lambda: accuracy_score_difference(
+            Y, Y, sensitive_features=GROUP, sample_weight=np.ones(119)
+        ),
+        "sample_weight must have one weight for each of the 120 samples, but has 119",
+    ),
+    "missing weights": (
+        lambda: accuracy_score_difference(
+            Y, Y, sensitive_features=GROUP, sample_weight=np.where(COLUMN > 0, np.nan, 1.0)
+        ),
+        "Input sample_weight contains NaN in .* row.*or leave them out",
+    ),
+    "text as a width": (
+        lambda: ConstrainedERMClassifier(loss=HingeLoss(width="0.1")).fit(X, Y),
+        "The 'width' parameter of HingeLoss must be a float",
+    ),
+    "a quantile in percent": (
+        lambda: ConstrainedERMRegressor(loss=QuantileLoss(50)).fit(X, COLUMN),
+        "The 'quantile' parameter of QuantileLoss must be a float in the range",
+    ),
+    "text as a share": (
+        lambda: suggest_interval(COLUMN, sensitive_features=GROUP, width="0.2"),
+        "width must be a number; got '0.2'",
+    ),
+    "values of a ladder": (
+        lambda: fit_ladder(ConstrainedERMClassifier(), X, Y, values=len),
+        "values must be a list with a value for each fit; got <built-in function len>",
+    ),
+    "audits by tolerance": (
+        lambda: last_shown({0.1: Audit.from_predictions(Y, Y, sensitive_features=GROUP)}),
+        "audits must be a list of audits, one for each model; got 0.1",
+    ),
+    "a function as a path": (
+        lambda: Audit.from_file(len, {"sensitive_features": "sex"}),
+        "path must be the name of a file or a pathlib.Path",
+    ),
+    "a number as JSON": (
+        lambda: FairnessReport.from_json(3),
+        "source must be the JSON that FairnessReport.to_json returned",
+    ),
+    "text as a degree": (
+        lambda: make_fair_sbm(average_degree="many"),
+        "The 'average_degree' parameter of make_fair_sbm must be a float",
+    ),
+    "text as a switch": (
+        lambda: load_patients(return_X_y="yes"),
+        "return_X_y must be True or False; got 'yes'",
+    ),
+    "a burden by name": (
+        lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, burden="no"),
+        "burden must be True or False; got 'no'",
+    ),
+}
+"""Calls that fail, and what the message says of the argument."""
+
+
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_messages_name_the_argument_and_what_it_must_be(name):
+    call, message = WRONG_CALLS[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -300,6 +300,9 @@ class Fitter:
 # in whatever order they add.
 
 
+_SMALL_SAMPLE = 512
+"""Samples up to which lines beside the best point are searched, too."""
+
 _DIRECTION_BITS = 16
 """Binary digits of directions: solvers agree on more."""
 
@@ -365,7 +368,7 @@ def search_lines(fitter: Fitter, candidate: Candidate, effort: Effort = FULL) ->
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
             lines = _LineSearch(fitter, best, effort.coefficients)
-    if effort.rounds > 1 and lines.n_in_memory <= 512:
+    if effort.rounds > 1 and lines.is_small(best):
         best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
 
@@ -409,6 +412,12 @@ class _LineSearch:
         self.scored = fitter.counter.scored
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
+
+    def is_small(self, candidate: Candidate) -> bool:
+        """Whether there are few samples, where rows that repeat one count as one."""
+        if self.n_in_memory <= _SMALL_SAMPLE or self.n_in_memory > 8 * _SMALL_SAMPLE:
+            return self.n_in_memory <= _SMALL_SAMPLE
+        return len(np.unique(self._scores(candidate))) <= _SMALL_SAMPLE
 
     def scale(self, directions: Iterable[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.

@@ -117,7 +117,7 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         """Fit with the model of another fit as a candidate, as ``warm_start`` has the last one."""
         for name in self._coefficient_names:
             setattr(self, name, getattr(other, name))
-        warm_start = self.warm_start
+        warm_start: bool = self.warm_start
         self.warm_start = True
         try:
             return self.fit(X, y, **fit_params)

@@ -18,7 +18,7 @@ from skfair._groups.samples import check_metric_input
 from skfair._groups.state import PlainStateMixin
 from skfair._problems.problem import ConstrainedProblem
 from skfair._utils.api import MatrixLike, make_docstring_decorator
-from skfair._utils.checks import join_names, resolve_name
+from skfair._utils.checks import check_column, join_names, resolve_name, to_floats
 from skfair._utils.sklearn import CallbackSupportMixin
 from skfair.constraints._constraint import bind_all
 from skfair.losses import LOSSES, OBJECTIVES, is_of_positive_numbers, is_pairwise, loss_targets
@@ -193,6 +193,9 @@ class GroupAwareScoreMixin:
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         groups = np.zeros(len(predicted))
+        if not is_classifier(self):
+            check_column("y", y)
+            y = to_floats("y", y)
         samples, columns = check_metric_input(groups, sample_weight, y=y, predictions=predicted)
         measure = accuracy_score if is_classifier(self) else r2_score
         return measure(*columns, sample_weight=samples.weights)

@@ -36,6 +36,7 @@ from skfair._utils.checks import (
     argument_error,
     check_column,
     check_finite_squares,
+    check_no_nan,
     join_names,
     to_floats,
     warn,
@@ -449,8 +450,11 @@ def _name_sets(sets: TableLike, classes: np.ndarray) -> np.ndarray:
 def check_labels(name: str, column: TableLike) -> np.ndarray:
     """A column as an array of finite numbers, or of labels of one type, (n_samples,)."""
     check_column(name, column)
+    if name in ("y_score", "y_proba"):
+        to_floats(name, column)
     if np.asarray(column).dtype == object:
         check_one_label_type(np.asarray(column).ravel(), name)
+    check_no_nan(name, np.asarray(column).ravel())
     labels = column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
     if labels.dtype == object and not isinstance(labels[0], str):
         labels = np.array(labels.tolist())

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from skfair._partitions.partitions import BLOCK_SIZE, blocks
-from skfair._utils.checks import join_names
+from skfair._utils.checks import check_path, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,7 +145,7 @@ def open_blocks(path: str | PathLike[str]) -> Blocks:
     ...     table, table[1].read(0)
     (<1 blocks of shape (3, 2)>, array([1., 3., 5.]))
     """
-    path = Path(path)
+    path = check_path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
     if path.is_file():

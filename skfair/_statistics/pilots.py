@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skfair._groups import check_groups
 from skfair._utils.api import MatrixLike
-from skfair._utils.checks import mute_warnings
+from skfair._utils.checks import check_column, mute_warnings
 from skfair._utils.sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ class FitPilot:
             )
         self.estimator = estimator
         self.X = X
+        check_column("y", y)
         self.y = np.asarray(y)
         self.metadata = {"sensitive_features": sensitive_features}
         if sample_weight is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,6 +111,45 @@ def argument_error(message: str) -> ValueError:
     error = ValueError(message)
     error.argument, _, error.problem = message.partition(" ")  # type: ignore[attr-defined]
     return error
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """A switch that users pass as the argument `name`; raise for other values that Python takes."""
+    if not isinstance(value, bool | np.bool_):
+        raise argument_error(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def check_model(estimator: BaseEstimator) -> None:
+    """Raise for a class, and for an object without ``fit`` and ``predict``."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be an object, but the class {estimator.__name__} was passed. Make "
+            f"one, as in {estimator.__name__}()."
+        )
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise TypeError(
+            "estimator must have fit and predict, as those of scikit-learn do, but a "
+            f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
+            "skfair.audit.Audit.from_predictions, or to skfair.statistics.gap_interval."
+        )
+
+
+def check_path(path: str | PathLike[str]) -> Path:
+    """The path of a file that users pass as `path`."""
+    if not isinstance(path, str | PathLike):
+        raise argument_error(f"path must be the name of a file or a pathlib.Path; got {path!r}.")
+    return Path(path)
+
+
+def list_values(values: Iterable[Any]) -> list[Any]:
+    """The values of a parameter, one for each fit, that users pass as `values`."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise argument_error(f"values must be a list with a value for each fit; got {values!r}.")
+    listed = list(values)
+    if not listed:
+        raise argument_error("values must hold a value for each estimator, but there is none.")
+    return listed
 
 
 def refuse_clusters(clusters: TableLike | None, what: str) -> None:
@@ -233,8 +274,10 @@ def explain_conversion(X: TableLike | Graph | None, estimator: object) -> Iterat
         if not advice:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        is_of_types = isinstance(error, np.exceptions.DTypePromotionError)
-        raise kind(advice if is_of_types else f"{str(error).rstrip('.')}. {advice}") from error
+        # What numpy says of its types, and of rows of different lengths, is no word for users.
+        is_ragged = isinstance(X, list | tuple) and len({*map(np.size, X)}) > 1
+        is_of_numpy = isinstance(error, np.exceptions.DTypePromotionError) or is_ragged
+        raise kind(advice if is_of_numpy else f"{str(error).rstrip('.')}. {advice}") from error
 
 
 _HOST_DEVICES = 1, 3, 11
@@ -242,8 +285,13 @@ _HOST_DEVICES = 1, 3, 11
 
 
 def check_in_memory(**named: Any) -> None:
-    """Raise for arrays in the memory of an accelerator, and tables that are not computed yet."""
+    """Raise for arrays of an accelerator, tables that are not computed yet, and iterators."""
     for name, value in named.items():
+        if isinstance(value, Iterator):
+            raise TypeError(
+                f"{name} must be in memory, but it is a {type(value).__name__}, which yields its "
+                f"values once. Pass list({name})."
+            )
         is_lazy = hasattr(value, "collect") and not hasattr(value, "__dask_graph__")
         if is_lazy and not hasattr(value, "__array__"):
             raise TypeError(
@@ -289,11 +337,28 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 """Types of missing values other than nan, and of several values in place of one."""
 
 
+def check_no_nan(name: str, values: np.ndarray) -> None:
+    """Raise for a column of numbers, the argument `name`, that has missing ones."""
+    is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    rows = np.flatnonzero(is_missing)
+    if len(rows):
+        raise ValueError(
+            f"Input {name} contains NaN in {len(rows)} row(s), the first is {rows[0]}. Give these "
+            "samples a value, or leave them out of all inputs."
+        )
+
+
 def check_column(name: str, column: TableLike | None) -> None:
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
     check_in_memory(**{name: column})
-    values = column if is_sparse(column) else np.asarray(column)
+    try:
+        values = column if is_sparse(column) else np.asarray(column)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must hold one value or label for each sample, but its rows differ in length. "
+            "Pass a list, an array or a Series of single values."
+        ) from error
     shape = values.shape
     if is_sparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
         got = f"an array of shape {shape}" if shape else repr(column)

@@ -15,6 +15,7 @@ from uuid import uuid4
 from threadpoolctl import ThreadpoolController
 
 from skfair._kernels import announce_compilation
+from skfair._utils.checks import check_path
 from skfair._utils.copies import sketch_rows
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def write_bytes(content: bytes, path: PathLike[str] | str) -> None:
     A new file is written beside the old one, and renamed. A link is followed, and the permissions
     of a file that exists are kept. A device, such as /dev/stdout, is written to.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(check_path(path)))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return

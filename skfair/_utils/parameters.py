@@ -102,7 +102,10 @@ def parameter_constraints(cls: Any) -> dict[str, Any]:
 
 
 def validate_params(estimator: Any) -> None:
-    """Validate constructor parameters by the hints of the class; errors suggest names meant."""
+    """Validate constructor parameters by the hints of the class; errors suggest names meant.
+
+    Those of a loss, a surrogate or a solver of skfair are validated with it.
+    """
     cls: Any = type(estimator)
     constraints = parameter_constraints(cls)
     for name in constraints:  # get_params would inspect the constructor
@@ -114,6 +117,9 @@ def validate_params(estimator: Any) -> None:
             hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
             hint = hint or _hint_of_function(value)
             raise InvalidParameterError(f"{error}{hint}") from None
+        is_of_skfair = type(value).__module__.partition(".")[0] == "skfair"
+        if is_of_skfair and isinstance(value, BaseEstimator) and not hasattr(value, "fit"):
+            validate_params(value)
 
 
 def _hint_of_function(value: int | str | None) -> str:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
 from sklearn.utils.validation import _num_samples as count_samples
 
-from skfair._utils.checks import Registry, check_column, to_floats
+from skfair._utils.checks import Registry, check_column, check_no_nan, to_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +68,12 @@ def check_sample_weight(
             raise ValueError(
                 "sample_weight must be 1D array or scalar, got 2D array of shape "
                 f"{np.shape(sample_weight)}. Pass its column, as in weights.iloc[:, 0]."
+            )
+        check_no_nan("sample_weight", sample_weight)
+        if len(sample_weight) != count_samples(X):
+            raise ValueError(
+                f"sample_weight must have one weight for each of the {count_samples(X)} samples, "
+                f"but has {len(sample_weight)}. Pass the weights of the rows of X, in their order."
             )
     weights = check_weight_by_sklearn(sample_weight, X, ensure_non_negative=True, **options)
     if not weights.any():

@@ -27,6 +27,7 @@ from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.constraints import Constraint
 from skfair.metrics._group_report import Metrics
+from skfair.metrics._top_k import check_places
 
 
 class Audit(AuditData):
@@ -599,11 +600,12 @@ class Audit(AuditData):
         Raises
         ------
         ValueError
-            If there are no scores.
+            If there are no scores, or k is neither a number of places nor a share.
         """
         if "y_score" not in self.columns:
             raise ValueError("top selects the highest scores, so pass them as y_score or score.")
         refuse_clusters(self.clusters, "the k highest scores")
+        check_places(k, self.n_samples)
         columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
         task = infer_task(None, columns)
         pos_label = find_positive_label(task, columns, self.pos_label)

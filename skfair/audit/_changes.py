@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -190,7 +191,8 @@ def compare_audits(
         )
     other = after if is_audit(after) else before
     is_one_audit = not is_audit(after)
-    further = find_group_metrics(metrics) if len(metrics) else {}
+    is_empty = isinstance(metrics, Sized) and not len(metrics)
+    further = {} if is_empty else find_group_metrics(metrics)
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
         raise argument_error(
@@ -340,6 +342,11 @@ def _check_ids(
         if is_audit(one) and hasattr(one, "is_used") and one.samples.groups.multiplicity is None
     ]
     n_rows = [len(mask) for mask in used]
+    if isinstance(ids, str) or any(np.ndim(one) != 1 for one in ids):
+        raise argument_error(
+            "ids must be a pair of lists: the names of the rows of both audits, or None; got "
+            f"{ids!r}."
+        )
     sizes = [len(one) for one in ids]
     if len(n_rows) != 2 or sizes != n_rows:
         raise argument_error(

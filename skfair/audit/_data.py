@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
@@ -40,7 +39,14 @@ from skfair._groups.samples import check_clusters, check_metric_input, cover_tru
 from skfair._partitions.collections import check_alignment, is_default, is_partitioned
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label, MatrixLike
-from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
+from skfair._utils.checks import (
+    argument_error,
+    check_flag,
+    check_in_memory,
+    check_path,
+    mute_warnings,
+    refuse_clusters,
+)
 from skfair._utils.copies import refuse_training_data, warn_of_training_rows
 from skfair._utils.parameters import MIN_AUDITED_GROUP
 from skfair._utils.sklearn import safe_indexing, transform_before_last_step
@@ -156,7 +162,7 @@ class AuditData:
             source = {"clusters": about} | (source or {})
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
-        if burden and (pos_label is None or "covered" in checked.columns):
+        if check_flag("burden", burden) and (pos_label is None or "covered" in checked.columns):
             raise argument_error(
                 "burden says that the decision pos_label is bad for people, but these predictions "
                 f"of a {task} have no such decision. Pass decisions and pos_label, or no burden."
@@ -371,6 +377,7 @@ class AuditData:
             person or household, which are not independent, or X is partitioned and the estimator
             has scores.
         """
+        check_in_memory(X=X, y=y)
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
@@ -491,6 +498,9 @@ class AuditData:
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
         roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        for role, name in (roles | {"counts": counts}).items():
+            if name is not None and not isinstance(name, Hashable):
+                raise argument_error(f"{role} must be the name of a column; got {name!r}.")
         named = [name for name in (counts, *roles.values()) if name is not None]
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
         columns = {role: table[name] for role, name in roles.items() if name is not None}
@@ -546,7 +556,7 @@ class AuditData:
             If the file cannot be read, lacks a column, or holds missing values of others than
             outcomes.
         """
-        path = Path(path)
+        path = check_path(path)
         roles = dict.fromkeys(_FILE_ROLES) | columns
         if set(roles) != set(_FILE_ROLES) or "sensitive_features" not in columns:
             raise ValueError(

@@ -22,7 +22,7 @@ from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import check_level
 from skfair._statistics.gaps import interval_of_largest_contrast
 from skfair._utils.api import Axes, CrossValidation, Label, MatrixLike
-from skfair._utils.checks import mute_warnings
+from skfair._utils.checks import check_model, list_values, mute_warnings
 from skfair._utils.copies import check_disjoint_folds
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import check_method_params, safe_indexing
@@ -283,6 +283,7 @@ def fairness_front(
     >>> bool((table["gap_low"] <= table["gap"]).all() and (table["gap"] <= table["gap_high"]).all())
     True
     """
+    check_model(estimator)
     specification = resolve_constraint(constraint)
     refuse_tolerances_by_attribute(specification, None, "a front")
     level = check_level(confidence_level)
@@ -295,7 +296,7 @@ def fairness_front(
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     # An estimator without the parameter is fitted once.
     defaults = _TOLERANCES if parameter in estimator.get_params() else (None,)
-    settings: list[float | None] = list(defaults if values is None else values)
+    settings: list[float | None] = list_values(defaults if values is None else values)
     models = [_clone_with(estimator, parameter, value) for value in settings]
     # Each job fits the models of one fold: all of them if they share their own folds, else one.
     is_shared = share_folds(estimator, parameter, settings)

@@ -384,13 +384,13 @@ def load_content(
         content = json.loads(text)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"text must be the JSON that {kind}.to_json returned{source}, but it is "
+            f"source must be the JSON that {kind}.to_json returned{source}, but it is "
             f"{'neither' if source else 'not JSON'} ({error}).{advice}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != f"skfair.{kind}":
         raise ValueError(
-            f'text must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns it; this '
-            "is other JSON."
+            f'source must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
+            "it; this is other JSON."
         )
     if (written := content.get("version")) not in versions:
         raise ValueError(

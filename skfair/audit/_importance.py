@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -184,6 +184,8 @@ def _list_columns(X: Table, columns: Table) -> Mapping[int | str, list]:
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise argument_error(f"columns must be a list of columns of X, or a dict; got {columns!r}.")
     sets = columns if isinstance(columns, Mapping) else {name: [name] for name in columns}
     if absent := [one for members in sets.values() for one in members if one not in known]:
         raise argument_error(

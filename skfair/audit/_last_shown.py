@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 
 from skfair._statistics.estimates import check_level
+from skfair._utils.checks import argument_error
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim
@@ -88,6 +89,13 @@ def last_shown(
     >>> position, claim.verdict
     (1, 'shown')
     """
+    is_list = isinstance(audits, Iterable) and not isinstance(audits, str)
+    others = [one for one in audits if not isinstance(one, Audit)] if is_list else [audits]
+    if others:
+        raise argument_error(
+            f"audits must be a list of audits, one for each model; got {others[0]!r}. Pass "
+            "[Audit.from_estimator(one, X, y, sensitive_features=...) for one in models]."
+        )
     audits = list(audits)
     check_same_samples(audits)
     level = check_level(confidence_level)

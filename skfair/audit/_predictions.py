@@ -13,7 +13,7 @@ from skfair._bound.units import compares_predictions
 from skfair._groups import Groups
 from skfair._groups.samples import check_alignment, samples_without_target
 from skfair._statistics.hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
-from skfair._utils.checks import argument_error, resolve_name, warn
+from skfair._utils.checks import argument_error, check_model, resolve_name, warn
 from skfair._utils.copies import warn_of_clustered_samples
 from skfair.constraints import (
     applicable_constraint_names,
@@ -184,12 +184,7 @@ def warn_of_dependent_samples(X: TableLike) -> None:
 
 def check_fitted_model(estimator: BaseEstimator) -> None:
     """Raise for an object without ``fit`` and ``predict``, or that is not fitted."""
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
-        raise TypeError(
-            "estimator must have fit and predict, as those of scikit-learn do, but a "
-            f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
-            "skfair.audit.Audit.from_predictions, or to skfair.statistics.gap_interval."
-        )
+    check_model(estimator)
     check_is_fitted(estimator)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -276,6 +277,11 @@ def _check_reference(
     reference: dict[str, GroupName] | None, attributes: list[str]
 ) -> dict[str, GroupName]:
     """Reference groups by attribute, as text."""
+    if reference is not None and not isinstance(reference, Mapping):
+        raise argument_error(
+            f"reference must be a dict of attributes to groups, such as {{{attributes[0]!r}: "
+            f"...}}; got {reference!r}."
+        )
     chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:

@@ -77,6 +77,11 @@ def verify(
     >>> verify(audit.certify(tolerance=0.1).to_json(), other)
     ['estimate', 'high', 'reading', 'text']
     """
+    if not isinstance(audit, Audit):
+        raise argument_error(
+            f"audit must be an Audit of the data of the claim; got {audit!r}. Make one, as by "
+            "Audit.from_predictions(y_true, y_pred, sensitive_features=...)."
+        )
     if candidates is not None:
         if salt is not None:
             raise argument_error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -60,7 +61,7 @@ from skfair._postprocessing.rank_shift import (
     shifted_scores,
 )
 from skfair._utils.api import Intervals, Label, MatrixLike
-from skfair._utils.checks import bound_text, limit_text, warn
+from skfair._utils.checks import argument_error, bound_text, limit_text, warn
 from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair._utils.parameters import (
     OpenShare,
@@ -773,8 +774,15 @@ def suggest_interval(
     >>> suggestion.candidates.columns.tolist()
     ['alpha', 'beta', 'difference', 'noise']
     """
+    numbers = {"width": width, "step": step, "threshold": threshold}
+    for name, value in (numbers if rate is None else numbers | {"rate": rate}).items():
+        if not isinstance(value, Real):
+            raise argument_error(f"{name} must be a number; got {value!r}.")
     if not (0 < step <= width <= 1):
-        raise ValueError(f"0 < step <= width <= 1 must hold; got step={step!r}, width={width!r}.")
+        raise ValueError(
+            f"0 < step <= width <= 1 must hold; got step={step!r}, width={width!r}. Pass shares of "
+            "a group, such as width=0.25 and step=0.05."
+        )
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
     if rate is None:
         rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())

@@ -222,10 +222,13 @@ def resolve_sizes(estimator, name, total, absent, n_sites=None):
             f"{name} may have one bound for each cluster only if init is an array of centres, to "
             f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
         )
-    sizes = list(sizes)
+    # Whole floats, as np.ceil makes them, are numbers of samples.
+    sizes = [
+        int(size) if isinstance(size, Real) and size == np.floor(size) < np.inf else size
+        for size in np.asarray(sizes).tolist()
+    ]
     is_size = [
-        (isinstance(size, Integral) and size >= 1)
-        or (isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1)
+        size >= 1 if isinstance(size, Integral) else isinstance(size, Real) and 0 < size < 1
         for size in sizes
     ]
     n_bounds = n_sites or estimator.n_clusters

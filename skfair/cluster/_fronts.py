@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -220,9 +220,9 @@ class ParetoFront:
             If one of them is outside [0, 1].
         """
         for name, least in {"min_balance": min_balance, "min_share_ratio": min_share_ratio}.items():
-            if not 0 <= least <= 1:
+            if not isinstance(least, Real) or not 0 <= least <= 1:
                 raise ValueError(
-                    f"{name} must be a share in [0, 1], got {least}; 0.8 is four fifths."
+                    f"{name} must be a share in [0, 1], got {least!r}; 0.8 is four fifths."
                 )
         # How far each point misses; points ascend in cost, so that the first one that misses
         # nothing wins.

@@ -19,7 +19,7 @@ from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
 from skfair._utils.api import make_docstring_decorator
-from skfair._utils.checks import warn
+from skfair._utils.checks import check_flag, warn
 from skfair._utils.fit import write_bytes
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def fetch(
     It is read from the folder named by the environment variable ``SKFAIR_DATA``, else from the
     subfolder ``skfair`` of scikit-learn's data home, else downloaded into the latter.
     """
+    check_flag("download_if_missing", download_if_missing)
     user_file = find_user_file(remote)
     if user_file is not None:
         return user_file
@@ -283,6 +284,7 @@ def make_bunch(
     With ``as_frame=False`` it holds arrays: a category becomes its position in
     ``bunch.categories[feature]``, a missing one nan, and ``frame`` is None.
     """
+    check_flag("return_X_y", return_X_y)
     bunch = Bunch(
         data=features,
         target=target,
@@ -296,7 +298,7 @@ def make_bunch(
         frame=features.assign(**{target.name: target}),
     )
     # Arrays: categories as their codes, and no frame.
-    if not as_frame:
+    if not check_flag("as_frame", as_frame):
         arrays = {
             "data": _encode_categories(features),
             "target": target.to_numpy(),

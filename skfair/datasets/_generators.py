@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +13,31 @@ from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
 from skfair._utils.api import RandomState
+from skfair._utils.checks import to_floats
+from skfair._utils.sklearn import Interval, validate_parameter_constraints
 from skfair.datasets._fetch import dataset_docs
 
 if TYPE_CHECKING:
     from scipy import sparse
 
     from skfair._utils.tables import Table, TableLike
+
+
+_IS_COUNT = [Interval(Integral, 1, None, closed="left")]
+_SETTINGS = {
+    **dict.fromkeys(["n_samples", "n_features", "n_clusters", "n_groups"], _IS_COUNT),
+    **dict.fromkeys(["n_queries", "n_documents"], _IS_COUNT),
+    "group_separation": [Interval(Real, 0, 1, closed="both")],
+    "average_degree": [Interval(Real, 0, None, closed="neither"), None],
+    "bias": [Real],
+}
+"""What arguments of generators must be, by name."""
+
+
+def _check_settings(caller: str, **settings: Any) -> None:
+    """Raise for arguments of a generator that are not what they must be."""
+    allowed = {name: _SETTINGS[name] for name in settings}
+    validate_parameter_constraints(allowed, settings, caller)
 
 
 # Random points and graphs with groups, and with clusters that are known.
@@ -91,8 +111,7 @@ def make_fair_blobs(
     >>> [np.bincount(groups[y == k], minlength=2).tolist() for k in range(3)]
     [[40, 0], [40, 0], [10, 30]]
     """
-    if not 0 <= group_separation <= 1:
-        raise ValueError(f"group_separation must lie in [0, 1]; got {group_separation!r}.")
+    _check_settings("make_fair_blobs", n_samples=n_samples, group_separation=group_separation)
     rng = check_random_state(random_state)
     X, y = make_blobs(
         n_samples,
@@ -221,6 +240,13 @@ def make_fair_sbm(
     >>> round(float(adjacency.sum() / 600))
     20
     """
+    _check_settings(
+        "make_fair_sbm",
+        n_samples=n_samples,
+        n_clusters=n_clusters,
+        n_groups=n_groups,
+        average_degree=average_degree,
+    )
     n_blocks = n_clusters * n_groups
     if not 1 <= n_blocks <= n_samples:
         raise ValueError(
@@ -250,7 +276,7 @@ def _link_probabilities(
     cluster: np.ndarray, group: np.ndarray, probabilities: TableLike
 ) -> np.ndarray:
     """Matrix (n_blocks, n_blocks) of the table in `make_fair_sbm`, without the factor s."""
-    values = np.asarray(probabilities, dtype=float)
+    values = to_floats("probabilities", probabilities)
     if values.shape != (4,) or not np.all((values >= 0) & (values <= 1)) or not values.any():
         raise ValueError(
             f"probabilities must be four numbers in [0, 1], not all 0; got {probabilities!r}."
@@ -372,6 +398,13 @@ def make_ranking(
     >>> X.shape, np.bincount(y).tolist(), np.bincount(query_id).tolist()
     ((15, 10), [3, 3, 3, 3, 3], [5, 5, 5])
     """
+    _check_settings(
+        "make_ranking",
+        n_queries=n_queries,
+        n_documents=n_documents,
+        n_features=n_features,
+        bias=bias,
+    )
     rng = check_random_state(random_state)
     n = n_queries * n_documents
     X = rng.normal(size=(n, n_features))

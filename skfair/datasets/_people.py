@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.utils import Bunch
 
-from skfair._utils.checks import check_choice
+from skfair._utils.checks import check_choice, check_flag
 from skfair._utils.tables import Table
 from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
@@ -128,7 +128,7 @@ def fetch_adult(
     features = (
         table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns="income")
     )
-    if drop_sensitive:
+    if check_flag("drop_sensitive", drop_sensitive):
         features = features.drop(columns=sensitive, errors="ignore")
     return make_bunch(features, table["income"], groups, ADULT_DESCR, as_frame, return_X_y)
 
@@ -258,7 +258,7 @@ def fetch_acs_income(
     attributes = table[[]].assign(race=race, race5=race5, sex=sex).astype("category")
     groups = select_sensitive(attributes, sensitive)
     features = table.drop(columns="PINCP").astype(dict.fromkeys(coded, "category"))
-    if drop_sensitive:
+    if check_flag("drop_sensitive", drop_sensitive):
         names = [sensitive] if isinstance(sensitive, str) else sensitive
         features = features.drop(columns={"SEX" if name == "sex" else "RAC1P" for name in names})
     return make_bunch(features, table["PINCP"], groups, ACS_INCOME_DESCR, as_frame, return_X_y)
@@ -368,7 +368,7 @@ def fetch_bank_marketing(
         features = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
     else:
         features = table.drop(columns="y" if columns == "all" else ["y", "duration"])
-    if drop_sensitive:
+    if check_flag("drop_sensitive", drop_sensitive):
         features = features.drop(columns=sensitive, errors="ignore")
     return make_bunch(features, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
 
@@ -488,7 +488,7 @@ def fetch_compas(
         table[_COMPAS_FEATURES] if columns == "default" else table.drop(columns="two_year_recid")
     )
     groups = select_sensitive(features, sensitive)
-    if drop_sensitive:
+    if check_flag("drop_sensitive", drop_sensitive):
         features = features.drop(columns=sensitive)
     return make_bunch(features, table["two_year_recid"], groups, COMPAS_DESCR, as_frame, return_X_y)
 
@@ -595,7 +595,7 @@ def fetch_law_school(
     table = table.astype({"race": "category", "sex": "category", "pass_bar": int})
     groups = select_sensitive(table, sensitive)
     features = table.drop(columns="pass_bar")
-    if drop_sensitive:
+    if check_flag("drop_sensitive", drop_sensitive):
         features = features.drop(columns=sensitive)
     return make_bunch(features, table["pass_bar"], groups, LAW_SCHOOL_DESCR, as_frame, return_X_y)
 
@@ -674,5 +674,6 @@ def load_patients(
     """
     source = load_diabetes(scaled=False, as_frame=True)
     groups = source.data["sex"].map({1.0: "sex 1", 2.0: "sex 2"}).astype("category")
-    features = source.data.drop(columns="sex") if drop_sensitive else source.data
+    drops = check_flag("drop_sensitive", drop_sensitive)
+    features = source.data.drop(columns="sex") if drops else source.data
     return make_bunch(features, source.target, groups, PATIENTS_DESCR, as_frame, return_X_y)

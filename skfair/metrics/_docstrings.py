@@ -101,6 +101,9 @@ k : int, default=None
 discount : "log" or callable, default="log"
     Attention of ranks: 1 / log2(1 + rank), or a function of an array of ranks, of which the
     first is 1, that returns numbers from 0 to 1.
+average : {"documents", "queries"}, default="documents"
+    Whether the mean of a group is over all its documents, or over queries, of the mean of its
+    documents in each query that has some. Queries of many documents then count no more than others.
 sample_weight : array-like of shape (n_documents,), default=None
     Non-negative weights of documents in means of exposure. Ranks count documents; those of
     weight zero are absent.

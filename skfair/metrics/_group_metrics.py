@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -54,8 +54,6 @@ from skfair.metrics._rates import (
 from skfair.metrics._top_k import TopRate, select_top
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from skfair._groups import Samples
     from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
@@ -538,6 +536,8 @@ def find_group_metrics(metrics: Any) -> dict[str, Any]:
         return {str(name): _rename(one, str(name)) for name, one in metrics.items()}
     if isinstance(metrics, str | Rate | GroupMetric) or callable(metrics):
         metrics = [metrics]
+    if not isinstance(metrics, Iterable):
+        raise argument_error(f"metrics must be a list or a dict of metrics; got {metrics!r}.")
     by_name = {}
     for one in metrics:
         metric = find_group_metric(one)
@@ -619,7 +619,7 @@ def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
             raise
         raise ValueError(
             f"{name} must be numbers, as for a regression or a score, but holds "
-            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+            f"{np.ravel(column).tolist()[0]!r}; pass numbers, or a classifier and its classes."
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from skfair._groups import check_groups
 from skfair._groups.events import DocumentPairs
 from skfair._groups.samples import check_metric_input
 from skfair._utils.api import ComparisonMethod, MatrixLike
-from skfair._utils.checks import argument_error, is_int, to_floats, warn
+from skfair._utils.checks import argument_error, check_choice, is_int, to_floats, warn
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
 from skfair.metrics._registry import register_metric
@@ -150,6 +150,7 @@ def exposure_difference(
     merit: ArrayLike | None = None,
     k: int | None = None,
     discount: str | Callable = "log",
+    average: Literal["documents", "queries"] = "documents",
     method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -170,7 +171,7 @@ def exposure_difference(
 
     Parameters
     ----------
-    {y_score, sensitive_features, query_id, merit, k, discount, method, sample_weight}
+    {y_score, sensitive_features, query_id, merit, k, discount, average, method, sample_weight}
 
     Returns
     -------
@@ -200,7 +201,7 @@ def exposure_difference(
     0.319
     """
     columns = y_score, sensitive_features, query_id, merit, sample_weight
-    return gap([_group_exposures(columns, k, discount)], method)
+    return gap([_group_exposures(columns, k, discount, average)], method)
 
 
 @ranking_docs
@@ -213,6 +214,7 @@ def exposure_ratio(
     merit: ArrayLike | None = None,
     k: int | None = None,
     discount: str | Callable = "log",
+    average: Literal["documents", "queries"] = "documents",
     method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -226,7 +228,7 @@ def exposure_ratio(
 
     Parameters
     ----------
-    {y_score, sensitive_features, query_id, merit, k, discount, method, sample_weight}
+    {y_score, sensitive_features, query_id, merit, k, discount, average, method, sample_weight}
 
     Returns
     -------
@@ -248,13 +250,14 @@ def exposure_ratio(
     0.551
     """
     columns = y_score, sensitive_features, query_id, merit, sample_weight
-    return ratio([_group_exposures(columns, k, discount)], method, names=["exposure"])
+    return ratio([_group_exposures(columns, k, discount, average)], method, names=["exposure"])
 
 
 def _group_exposures(
-    columns: tuple, k: int | None, discount: str | Callable
+    columns: tuple, k: int | None, discount: str | Callable, average: str
 ) -> tuple[np.ndarray, float]:
     """Mean exposure of each group by its mean merit, and that of all documents."""
+    check_choice("average", average, ("documents", "queries"))
     y_score, sensitive_features, query_id, merit, sample_weight = columns
     optional = {"query_id": query_id, "merit": merit}
     passed = {name: one for name, one in optional.items() if one is not None}
@@ -265,10 +268,20 @@ def _group_exposures(
     scores = to_floats("y_score", scores)
     query = known.get("query_id", np.zeros(len(scores)))
     merit = to_floats("merit", known.get("merit", np.ones(len(scores))))
+    if average == "queries":  # the documents of a group and query weigh 1 together
+        samples = samples._replace(weights=_share_within_queries(samples, query))
     everywhere = np.ones(len(scores))
     merits, _ = mean_losses(samples, relative_merit("merit", merit, samples), everywhere)
     means, mean = mean_losses(samples, document_exposure(scores, query, k, discount), everywhere)
     return means / merits, mean
+
+
+def _share_within_queries(samples: Samples, query: np.ndarray) -> np.ndarray:
+    """Weight of each document over that of all documents of its group and query."""
+    if not samples.groups.is_disjoint:
+        raise argument_error("average must be 'documents' where groups overlap; got 'queries'.")
+    codes = check_groups(query, len(query)).codes * len(samples.groups.names) + samples.groups.codes
+    return samples.weights / np.bincount(codes, samples.weights)[codes]
 
 
 def relative_merit(name: str, merit: np.ndarray, samples: Samples) -> np.ndarray:

@@ -181,6 +181,8 @@ class Rate:
     denominator: Any = (1.0, 1.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise argument_error(f"name must be the text of a rate's name; got {self.name!r}.")
         for side in ("numerator", "denominator"):
             object.__setattr__(self, side, _check_table(getattr(self, side), side, self.name))
         if min(self.denominator) < 0.0 or max(self.denominator) == 0.0:

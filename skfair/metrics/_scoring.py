@@ -648,7 +648,7 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     array([1., 1., 1., 1., 1.])
     """
     scorers = _names_of_scorers()
-    if scoring in scorers:
+    if isinstance(scoring, str) and scoring in scorers:
         kind = ExposureScorer if "exposure" in scoring else FairnessScorer
         return kind(scorers[scoring], pos_label)
     if isinstance(scoring, str) and scoring in get_sklearn_scorer_names():

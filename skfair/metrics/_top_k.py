@@ -44,12 +44,8 @@ class TopSelection(NamedTuple):
         )
 
 
-def select_top(scores: np.ndarray, samples: Samples, k: float) -> TopSelection:
-    """Select the k highest scores: a number of places, or their share of all samples.
-
-    Places are counted in weight, of which samples have 1 on average.
-    """
-    n_samples = samples.groups.n_samples
+def check_places(k: float, n_samples: int) -> bool:
+    """Whether k is a number of places, and no share of the samples; raise if it is neither."""
     is_number = is_int(k, 1, n_samples)
     is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
     if not is_number and not is_share:
@@ -57,6 +53,16 @@ def select_top(scores: np.ndarray, samples: Samples, k: float) -> TopSelection:
             f"k must be a number of places from 1 to {n_samples}, or a share of the samples "
             f"strictly between 0 and 1, such as 0.1; got {k!r}."
         )
+    return is_number
+
+
+def select_top(scores: np.ndarray, samples: Samples, k: float) -> TopSelection:
+    """Select the k highest scores: a number of places, or their share of all samples.
+
+    Places are counted in weight, of which samples have 1 on average.
+    """
+    n_samples = samples.groups.n_samples
+    is_number = check_places(k, n_samples)
     weights = samples.weights * (n_samples / samples.weights.sum())
     places = float(k if is_number else k * n_samples)
     # The cut: the highest score at which the places are filled.

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
-from skfair._partitions.collections import load_rows
+from skfair._partitions.collections import load_columns
 from skfair._statistics.gaps import Interval
 from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.checks import argument_error, check_exact_labels, join_names
@@ -482,9 +482,14 @@ class GapMonitor(BaseEstimator):
             If groups join, or outcomes are missing when the delay of their cohort has passed.
         """
         settings = _check_settings(self)
-        y_true, y_pred, sensitive_features, sample_weight, ids, X = map(
-            load_rows, (y_true, y_pred, sensitive_features, sample_weight, ids, X)
-        )
+        y_true, y_pred, sensitive_features, sample_weight, ids, X = load_columns(
+            y_true=y_true,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            ids=ids,
+            X=X,
+        ).values()
         if is_empty(y_pred, sensitive_features, sample_weight):
             return self._read(settings, None, None, None, time)
         audit = make_audit(settings, y_true, y_pred, sensitive_features, sample_weight)
@@ -604,7 +609,12 @@ class GapMonitor(BaseEstimator):
                 f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
                 f"batch has {state.time!r}. Pass others to update."
             )
-        columns = map(load_rows, (y_true, y_pred, sensitive_features, sample_weight))
+        columns = load_columns(
+            y_true=y_true,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        ).values()
         row = replace(state.rows[-1], time=time)
         audit = make_audit(settings, *columns)
         batch = read_batch(settings, row, state, audit, None, None)
@@ -637,9 +647,10 @@ class GapMonitor(BaseEstimator):
         settings = _check_settings(self)
         state = self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
-        ids = check_identifiers(load_rows(ids), "ids")
+        ids, y_true = load_columns(ids=ids, y_true=y_true).values()
+        ids = check_identifiers(ids, "ids")
         check_exact_labels(ids, "ids")
-        outcomes = check_identifiers(load_rows(y_true), "y_true")
+        outcomes = check_identifiers(y_true, "y_true")
         if len(ids) != len(outcomes):
             raise argument_error(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.checks import check_model
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import reliability_table
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
@@ -108,6 +109,7 @@ class GroupCalibrationDisplay(Display):
             If the estimator has no predict_proba, or as in
             :func:`skfair.metrics.reliability_table`.
         """
+        check_model(estimator)
         check_is_fitted(estimator)
         if hasattr(estimator, "classes_") and not hasattr(estimator, "predict_proba"):
             raise ValueError(

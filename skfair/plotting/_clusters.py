@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.groups import cluster_balances
 from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.checks import argument_error
 from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
@@ -93,6 +94,11 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            raise argument_error(
+                "estimator must be a fitted clusterer of skfair.cluster, such as FairKMeans; got "
+                f"{estimator!r}."
+            )
         check_is_fitted(estimator, "group_weights_")
         names: list[Any] = estimator.groups_.names
         counts = estimator.group_weights_

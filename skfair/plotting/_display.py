@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils.api import make_docstring_decorator
+from skfair._utils.checks import check_model
 from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
@@ -117,6 +118,7 @@ def name_interval(table: pd.DataFrame) -> str:
 
 def predict_scores(estimator, X, sensitive_features, pos_label):
     """Scores of a fitted classifier of two classes, and the threshold that such scores have."""
+    check_model(estimator)
     check_is_fitted(estimator)
     (y_score,), params = ARGUMENTS_BY_METRIC_KIND["decision"](
         estimator, X, None, sensitive_features, pos_label

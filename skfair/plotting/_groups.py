@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.events import intervals_by_group
 from skfair._utils.api import Axes, Intervals, Label, MatrixLike
+from skfair._utils.checks import check_model
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
@@ -113,6 +114,7 @@ class GroupRateDisplay(Display):
         ------
         {NotFittedError}
         """
+        check_model(estimator)
         check_is_fitted(estimator)
         (y_true, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
             estimator, X, y, sensitive_features, pos_label

@@ -291,6 +291,23 @@ def test_integer_weights_are_repeated_rows(data):
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-8)
 
 
+@pytest.mark.parametrize("constraint, seed", [(EqualizedOdds, 16), (EqualOpportunity, 2)])
+def test_integer_weights_are_repeated_rows_where_decisions_are_counted(constraint, seed):
+    # 800 rows of 400 samples: searches that few samples allow are those of distinct rows.
+    rng = np.random.default_rng(seed)
+    groups = np.array(["f", "m"])[(rng.random(400) < 0.4).astype(int)]
+    X = rng.normal(size=(400, 4))
+    X[:, 0] += 0.8 * (groups == "m")
+    y = (X[:, 0] + 0.7 * X[:, 1] + rng.logistic(size=400) > 0.3).astype(int)
+    counts = rng.integers(1, 4, 400)
+    weighted = ConstrainedERMClassifier(constraint(tolerance=0.05))
+    weighted.fit(X, y, sensitive_features=groups, sample_weight=counts)
+    rows = np.repeat(np.arange(400), counts)
+    repeated = ConstrainedERMClassifier(constraint(tolerance=0.05))
+    repeated.fit(X[rows], y[rows], sensitive_features=groups[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
+
+
 def test_weight_zero_is_absence(data):
     X, y, groups = data
     present = np.arange(len(y)) % 3 > 0

@@ -153,13 +153,13 @@ def test_sbm_same_seed_same_graph():
     ("options", "message"),
     [
         ({"n_samples": 9}, "got 5 \\* 2 and n_samples=9"),
-        ({"n_groups": 0}, "at least 1"),
+        ({"n_groups": 0}, r"int in the range \[1, inf\). Got 0"),
         ({"probabilities": (0.9, 0.1)}, "four numbers"),
         ({"probabilities": (1.2, 0.1, 0.1, 0.1)}, r"in \[0, 1\].*got \(1.2"),
         ({"probabilities": (0, 0, 0, 0)}, "not all 0"),
-        ({"average_degree": 0}, "positive.*got 0"),
+        ({"average_degree": 0}, r"float in the range \(0.0, inf\).*Got 0"),
         ({"average_degree": 1000}, "got 1000"),
-        ({"average_degree": np.nan}, "got nan"),
+        ({"average_degree": np.nan}, "average_degree.*Got nan"),
     ],
 )
 def test_sbm_bad_options(options, message):

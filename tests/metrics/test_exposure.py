@@ -138,3 +138,22 @@ def test_what_cannot_be_exposure_is_refused(argument, message):
 def test_scores_must_be_numbers():
     with pytest.raises(ValueError, match="y_score"):
         exposure_difference(["high", "low"], sensitive_features=["a", "b"])
+
+
+def test_means_over_queries_are_means_of_means():
+    rng = np.random.default_rng(0)
+    query = rng.permutation(np.repeat(np.arange(20), rng.integers(3, 30, 20)))
+    scores = rng.normal(size=len(query))
+    groups = rng.choice(["a", "b"], len(query))
+    table = pd.DataFrame({"query": query, "group": groups})
+    ranks = pd.Series(-scores).groupby(query).rank(method="first")
+    table["exposure"] = 1.0 / np.log2(1.0 + ranks)
+    means = table.groupby(["query", "group"]).exposure.mean().groupby("group").mean()
+    columns = {"sensitive_features": groups, "query_id": query, "average": "queries"}
+    assert exposure_difference(scores, **columns) == pytest.approx(np.ptp(means))
+    assert exposure_ratio(scores, **columns) == pytest.approx(means.min() / means.max())
+    assert exposure_difference(scores, **columns) != exposure_difference(
+        scores, **columns | {"average": "documents"}
+    )
+    with pytest.raises(ValueError, match="average must be one of 'documents', 'queries'"):
+        exposure_ratio(scores, **columns | {"average": "query"})

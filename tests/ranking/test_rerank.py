@@ -62,6 +62,85 @@ def test_no_ranking_within_the_quota_has_a_larger_gain(seed):
                 assert (ranks[one][of_group] <= k).sum() >= expected
 
 
+RANKINGS = np.array(list(permutations(range(1, 9))))
+"""All ranks of eight documents."""
+
+
+def draw_bounds(seed, rng, k):
+    """Bounds on three groups in prefixes, or on two attributes."""
+    steps = np.arange(1, k + 1)
+    prefixes = [int(one) for one in steps * rng.uniform(0.2, 0.6)]
+    most = [int(one) for one in np.ceil(steps * rng.uniform(0.5, 0.9))]
+    counts = rng.integers(0, k, 3)
+    return [
+        ({"b": counts[0]}, {"a": counts[1] + 1}),
+        ({"b": prefixes}, {}),
+        ({"b": prefixes}, {"a": most}),
+        ({0: {"b": counts[0]}, 1: {"x": counts[1]}}, {0: {"a": counts[2] + 1}}),
+    ][seed % 4]
+
+
+def count_misses(ranks, columns, k, minimum, maximum):
+    """By how many documents each ranking misses the bounds in all prefixes together."""
+    shortfalls = np.zeros(len(ranks), dtype=int)
+    for bounds, sign in ((minimum, 1), (maximum, -1)):
+        for attribute, of_groups in bounds.items():
+            is_nested = isinstance(of_groups, dict)
+            for name, value in of_groups.items() if is_nested else [(attribute, of_groups)]:
+                members = columns[:, attribute if is_nested else 0] == name
+                values = dict(enumerate(value, 1)) if isinstance(value, list) else {k: value}
+                for last, number in values.items():
+                    counts = ((ranks <= last) & members).sum(axis=1)
+                    shortfalls += np.maximum(0, sign * (number - counts))
+    return shortfalls
+
+
+@pytest.mark.covering(0)
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("seeds", [range(first, first + 4) for first in range(0, 200, 4)])
+def test_maxima_and_prefixes_are_kept_at_the_largest_gain_of_all_rankings(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=8) if seed % 2 else rng.integers(0, 9, 8) - 3.0
+        columns = np.c_[rng.choice(list("abc"), 8, p=[0.5, 0.3, 0.2]), rng.choice(["x", "y"], 8)]
+        k = int(rng.integers(2, 7))
+        minimum, maximum = draw_bounds(seed, rng, k)
+        groups = columns if seed % 4 == 3 else columns[:, 0]
+        bounds = {"k": k, "minimum": minimum, "maximum": maximum}
+        ranks = rerank(scores, np.zeros(8), sensitive_features=groups, **bounds)
+        attention = np.where(np.arange(8) < k, 1.0 / np.log2(2.0 + np.arange(8)), 0.0)
+        if seed % 4 == 0:  # whatever attention falls with the rank
+            attention = np.sort(rng.uniform(size=8))[::-1]
+        shortfalls = count_misses(RANKINGS, columns, k, minimum, maximum)
+        gains = attention[RANKINGS - 1] @ scores
+        assert count_misses(ranks[np.newaxis], columns, k, minimum, maximum) == shortfalls.min()
+        largest = gains[shortfalls == shortfalls.min()].max()
+        assert attention[ranks - 1] @ scores == pytest.approx(largest, abs=1e-9)
+
+
+def test_bounds_that_a_query_cannot_keep_are_named_with_their_prefix():
+    columns = {"sensitive_features": ["a", "a", "b"], "k": 2}
+    message = "'q' has 0 of 'c' among the first 1, where at least 1 are required"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
+        rerank([3, 2, 1], ["q"] * 3, minimum={"c": [1, 1]}, **columns)
+    with pytest.warns(InfeasibleConstraintWarning, match="'q' has 1 of 'a' .*2, where at most 0"):
+        rerank([3, 2, 1], ["q"] * 3, maximum={"a": 0}, **columns)
+
+
+def test_equal_scores_of_a_group_rank_in_the_order_of_the_rows():
+    groups = np.array([*"abababab"])
+    columns = {"sensitive_features": groups, "k": 4, "minimum": {"b": [1, 1, 2, 2]}}
+    ranks = rerank(np.ones(8), np.zeros(8), **columns)
+    for one in "ab":
+        assert (np.diff(ranks[groups == one]) > 0).all()
+
+
+def test_documents_of_queries_shorter_than_k_keep_prefixes():
+    ranks = rerank([3, 2, 1], [0] * 3, sensitive_features=["a", "a", "b"], k=5,
+                   minimum={"b": [0, 1, 1, 1, 1]})  # fmt: skip
+    assert ranks.tolist() == [1, 3, 2]
+
+
 def test_without_a_quota_documents_rank_by_score_and_row():
     scores, query, groups = draw_documents(3, n_queries=40)
     ranks = rerank(scores, query, sensitive_features=groups, k=4, minimum={})
@@ -99,7 +178,7 @@ def test_intersections_of_attributes_are_tuples():
 
 def test_queries_that_lack_documents_are_named():
     columns = {"sensitive_features": ["a", "b", "a"], "k": 2}
-    with pytest.warns(InfeasibleConstraintWarning, match="'second' has 0 of 'b', where") as caught:
+    with pytest.warns(InfeasibleConstraintWarning, match="'second' has 0 of 'b' among") as caught:
         ranks = rerank([3, 1, 2], ["first", "first", "second"], minimum={"b": 1}, **columns)
     assert ranks.tolist() == [1, 2, 1]
     assert "'first'" not in str(caught[0].message)
@@ -117,6 +196,11 @@ def test_queries_that_lack_documents_are_named():
         ({"minimum": {"a": -1}}, "minimum must be a dict"),
         ({"minimum": {"a": 0.5}}, "minimum must be a dict"),
         ({"minimum": {"a": 2, "b": 1}}, "the sum is at most k=2"),
+        ({"minimum": {"a": [1, 1], "b": [1, 1]}}, "a sum of 2 for 1 ranks"),
+        ({"minimum": {"b": [1]}}, "a number for each of the first k=2 prefixes"),
+        ({"maximum": {"b": 0}}, "must not exceed maximum, but does for 'b': 1 and 0"),
+        ({"maximum": [1]}, "maximum must be a dict"),
+        ({"maximum": {"sex": {"b": 1}}}, "must name attributes of sensitive_features"),
         ({"scores": [1.0, np.nan, 2.0]}, "NaN"),
         ({"query_id": [0, 0, np.nan]}, "query_id contains NaN"),
         ({"query_id": [0, 0]}, "inconsistent numbers of samples"),

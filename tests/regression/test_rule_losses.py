@@ -31,7 +31,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skfair.audit import Audit
-from skfair.constraints import BoundedGroupLoss, LossParity, MeanParity, PartialStatisticalParity
+from skfair.constraints import (
+    BoundedGroupLoss,
+    LossParity,
+    MeanErrorParity,
+    MeanParity,
+    PartialStatisticalParity,
+)
 from skfair.losses import QuantileLoss, TweedieLoss
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from tests.postprocessing.databases import DATABASES
@@ -174,6 +180,31 @@ def test_no_constraint_that_is_kept_changes_anything(base, constraint, params):
     np.testing.assert_allclose(model.predict(X, sensitive_features=group), plain, rtol=1e-12)
     if "confidence_level" in params:
         assert model.guarantee_probability_ >= 0.9
+
+
+@pytest.mark.parametrize("passed", [None, "absolute"])
+def test_a_bound_that_is_missed_by_little_costs_no_loss(passed):
+    # Predictions of which 1.4 times the right slope is learned: a refit has less loss.
+    rng = np.random.default_rng(0)
+    group = np.array(["a", "b"])[(rng.random(300) < 0.4).astype(int)]
+    X = rng.normal(size=(300, 1)) + (group == "b")[:, np.newaxis]
+    y = X[:, 0] + 0.3 * (group == "b") + rng.laplace(size=300)
+    steep = FrozenEstimator(QuantileRegressor(alpha=0.0).fit(X, 1.4 * y))
+    plain = steep.predict(X)
+    gap = abs(np.diff([(plain - y)[group == one].mean() for one in "ab"])[0])
+    fits = [
+        fit((X, y, group), steep, MeanErrorParity(tolerance=share * gap), loss=passed)
+        for share in (0.9, 0.99, 1.01, 2.0)
+    ]
+    losses = [np.abs(one.oof_prediction_ - y).mean() for one in fits]
+    unchanged = np.abs(plain - y).mean()
+    # Below the gap of the plain model the refit is better, from there on nothing is changed,
+    # unless the loss is passed, which is minimised in any case.
+    assert max(losses[:2]) < unchanged
+    if passed is None:
+        np.testing.assert_allclose(losses[2:], unchanged, rtol=1e-12)
+    else:
+        assert losses[3] <= min(losses) + 1e-9
 
 
 def test_a_frozen_quantile_is_left_as_it_is():

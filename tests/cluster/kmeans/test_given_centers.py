@@ -151,3 +151,17 @@ def test_fronts_take_one_bound_and_centres_that_move(changes, message):
     model = FairKMeans(3, init=centers, **changes)
     with pytest.raises(ValueError, match=message):
         cluster_front(model, X, sensitive_features=groups)
+
+
+def test_whole_floats_are_numbers_of_samples():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    settings = {"init": X[:3], "n_init": 1}
+    fits = [
+        FairKMeans(3, min_cluster_size=sizes, **settings).fit(X)
+        for sizes in ([5, 4, 1], np.ceil([4.2, 3.5, 0.3]))
+    ]
+    np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
+    assert (np.bincount(fits[0].labels_, minlength=3) >= [5, 4, 1]).all()
+    message = r"an int from 1 on, or a float in \(0, 1\), .* got \[1.5, 4, 1\]"
+    with pytest.raises(ValueError, match=message):
+        FairKMeans(3, min_cluster_size=np.array([1.5, 4.0, 1.0]), **settings).fit(X)
