@@ -49,6 +49,7 @@ from skfair.metrics._rates import RATES_BY_ANY_NAME
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Callable
+    from typing import Any
 
     from skfair.audit import Claim, FairnessReport
     from skfair.constraints import Constraint
@@ -156,7 +157,7 @@ def _read_salt(path: Path | None) -> str | None:
     return salt
 
 
-def _import_metric(name: str) -> str | Callable:
+def _import_metric(name: str) -> str | Callable[..., Any]:
     """The function of a name such as package.module:function; other names unchanged."""
     module, sign, attribute = name.partition(":")
     if not sign:
@@ -180,7 +181,7 @@ def _import_metric(name: str) -> str | Callable:
     return metric
 
 
-def _stated_facts(options: Namespace) -> dict:
+def _stated_facts(options: Namespace) -> dict[str, Any]:
     """What the user states about the data, by name."""
     facts = {}
     for text in options.provenance:

@@ -42,6 +42,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
+    from typing import Any
 
     from pandas import DatetimeIndex, Timedelta, Timestamp
 
@@ -447,7 +448,9 @@ def _feed_outcomes(monitor: GapMonitor, log: DecisionLog, rows: pd.Series, time:
         monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)  # type: ignore[index]
 
 
-def _feed_decisions(update: Callable, log: DecisionLog, rows: pd.Series, time: Timestamp) -> None:
+def _feed_decisions(
+    update: Callable[..., Any], log: DecisionLog, rows: pd.Series, time: Timestamp
+) -> None:
     """Let a monitor read decisions, with their outcomes if none comes later."""
     update(
         None if log.y_true is None or log.ids is not None else log.y_true[rows],

@@ -384,14 +384,14 @@ def _find_quantity(monitor: GapMonitor) -> Quantity:
 def _draw_course(monitor: GapMonitor, is_published: bool) -> Markup:
     """The picture of states and alarms, and of the groups' rates where these are published."""
     summary = monitor.summary()
-    panels: list = []
+    panels: list[Any] = []
     if is_published:
         panels = [*group_panels(monitor.to_frame(), _find_quantity(monitor), summary["time"])]
     times = [*map(date_text, summary["time"])]
     return draw_course(summary, monitor.alarms_["batch"].tolist(), times, panels)
 
 
-def _batch_table(monitor: GapMonitor, period: str) -> tuple:
+def _batch_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
     """Table of the batches."""
     summary = monitor.summary()
     quantity = _find_quantity(monitor)
@@ -424,7 +424,7 @@ def _has_restarted(monitor: GapMonitor) -> bool:
     return bool(len(monitor.alarms_)) and monitor.run_length is not None
 
 
-def _evidence_table(monitor: GapMonitor, period: str) -> tuple:
+def _evidence_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
     """Table of the e-values after each batch."""
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)
@@ -442,7 +442,7 @@ def _evidence_table(monitor: GapMonitor, period: str) -> tuple:
     return "E-values", note, (period.title(), "For", "Against"), rows
 
 
-def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple]:
+def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple[Any, ...]]:
     """Yield a table of the rates of each group over time, for each attribute and cell."""
     quantity = _find_quantity(monitor)
     rates = pool_rates(monitor.to_frame())
@@ -462,7 +462,7 @@ def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple]:
         yield name, "", (period.title(), "", *groups), rows
 
 
-def _alarm_table(monitor: GapMonitor, period: str) -> Iterator[tuple]:
+def _alarm_table(monitor: GapMonitor, period: str) -> Iterator[tuple[Any, ...]]:
     """Yield the table of the alarms, if there are any."""
     summary = monitor.summary()
     alarms = monitor.alarms_
@@ -476,7 +476,7 @@ def _alarm_table(monitor: GapMonitor, period: str) -> Iterator[tuple]:
     yield "Alarms", "", titles, rows
 
 
-def _rate_table(monitor: GapMonitor) -> tuple:
+def _rate_table(monitor: GapMonitor) -> tuple[Any, ...]:
     """Table of the rates of all batches together, by group."""
     rates = monitor.to_frame()
     quantity = _find_quantity(monitor)

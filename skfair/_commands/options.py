@@ -194,7 +194,7 @@ def add_row_options(command: ArgumentParser) -> None:
     add("--min-published", type=int, help="smallest count that is published")
 
 
-def add_tolerance_options(command: ArgumentParser) -> Callable:
+def add_tolerance_options(command: ArgumentParser) -> Callable[..., Any]:
     """Add the bounds, of which one is required; the function that is returned adds another."""
     add = command.add_mutually_exclusive_group(required=True).add_argument
     add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
@@ -364,7 +364,7 @@ def describe_file(options: Namespace, **facts: Any) -> dict[str, str]:
     return described | facts
 
 
-def output_results(options: Namespace, sentences: Iterable, text: str) -> None:
+def output_results(options: Namespace, sentences: Iterable[Any], text: str) -> None:
     """Print sentences, and write JSON if it was requested; on standard output it is alone.
 
     JSON on standard output is ASCII, so that no encoding of a console changes it.

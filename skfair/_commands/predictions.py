@@ -3,6 +3,7 @@
 import sys
 from argparse import Namespace
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ def _read_file(options: Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     return read_table(options, [name for name in names if name is not None])
 
 
-def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
+def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
     """Columns by role, the positive label, the threshold of scores, and --top."""
     roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []

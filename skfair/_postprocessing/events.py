@@ -280,7 +280,7 @@ def check_multiclass_support(
 def check_ranked_sizes(
     samples: Samples,
     constraints: list[Constraint],
-    tolerance: float | dict[int | str, float | str] | None,
+    tolerance: float | dict[Any, float] | None,
 ) -> None:
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
     with mute_warnings():  # of small groups, which the fit warns of

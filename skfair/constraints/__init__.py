@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from skfair._bound.gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
 from skfair._bound.pair_gap import DistanceToOverall, ExcessOverOverall
 from skfair._utils.checks import Registry, argument_error, resolve_name
+from skfair._utils.parameters import Tolerance
 from skfair._utils.sklearn import StrOptions
 from skfair._utils.tables import TableLike
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
@@ -90,7 +91,7 @@ ConstraintLike = ConstraintName | Constraint | list[str | Constraint] | tuple[st
 
 def resolve_constraints(
     constraint: Any,
-    tolerance: float | dict | None = None,
+    tolerance: Tolerance | None = None,
     registry: Registry | dict[str, type[Constraint]] = CONSTRAINTS,
     base: type[Constraint] = Constraint,
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import chain
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from skfair._bound.units import Unit
     from skfair._groups.events import CellEvents
     from skfair._utils.checks import Registry
-    from skfair.surrogates import Sigmoid
+    from skfair.losses import Loss
 
 
 # Cells: the samples that a constraint compares.
@@ -122,7 +122,7 @@ class ComparedGroups(BaseEstimator):
     attribute: Any = None
     """The only attribute whose groups are compared, where each has a tolerance; or None."""
 
-    reference_groups: tuple = ()
+    reference_groups: tuple[GroupName, ...] = ()
     """Names of the reference groups, where there are some."""
 
 
@@ -310,7 +310,7 @@ class Constraint(ComparedGroups):
             Name of a cell -> mask of its samples.
         """
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable, ...]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """What is averaged over a cell: by default what `table` counts.
 
         Parameters
@@ -336,9 +336,9 @@ class Constraint(ComparedGroups):
     def bind(
         self,
         samples: Samples,
-        surrogate: Callable | None,
-        loss: Callable | None,
-        tolerance: float | dict[int | str, float | str] | None,
+        surrogate: Loss | None,
+        loss: Loss | None,
+        tolerance: float | dict[Any, float] | None,
     ) -> BoundConstraint:
         """Make a function of the scores of the given samples.
 
@@ -380,9 +380,9 @@ class Constraint(ComparedGroups):
         self,
         samples: Samples,
         groups: tuple[Groups, Groups | None],
-        surrogate: Sigmoid | Callable | None,
-        loss: BaseEstimator | Callable | None,
-        tolerance: float | dict | None,
+        surrogate: Loss | None,
+        loss: Loss | None,
+        tolerance: Tolerance | None,
         unit: Unit,
     ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
@@ -582,8 +582,8 @@ DEFAULT_TOLERANCE = 0.05
 
 
 def check_whose_tolerance(
-    constraint: Constraint | str | list | None,
-    tolerance: float | dict[int | str, float | str] | None,
+    constraint: Constraint | str | list[str | Constraint] | None,
+    tolerance: float | dict[Any, float] | None,
 ) -> None:
     """Raise if a tolerance fills in no constraint's, and differs from all that they have.
 
@@ -605,7 +605,7 @@ def check_whose_tolerance(
 
 
 def split_by_attribute(
-    constraint: Constraint, tolerance: float | dict | None, groups: Groups
+    constraint: Constraint, tolerance: Tolerance | None, groups: Groups
 ) -> list[Constraint]:
     """The constraint, or one for each attribute that has a tolerance of its own."""
     tolerances = find_tolerance(constraint, tolerance)
@@ -634,7 +634,7 @@ def split_by_attribute(
 
 
 def refuse_tolerances_by_attribute(
-    constraint: Any, tolerance: float | dict | None, where: str
+    constraint: Any, tolerance: Tolerance | None, where: str
 ) -> None:
     """Raise for a tolerance of each attribute where there must be one."""
     if isinstance(find_tolerance(constraint, tolerance), Mapping):
@@ -704,9 +704,9 @@ def _report_empty_cells(
 def bind_all(
     constraints: list[Constraint],
     per_class: list[Samples],
-    surrogate: Sigmoid | Callable | None,
-    loss: BaseEstimator | Callable | None,
-    tolerance: float | dict[int | str, float | str] | None,
+    surrogate: Loss | None,
+    loss: Loss | None,
+    tolerance: float | dict[Any, float] | None,
     unit: Unit = USER_UNIT,
 ) -> list[list[BoundConstraint]]:
     """Bound constraints of each class, with one warning that names all uncompared groups.
@@ -715,7 +715,7 @@ def bind_all(
     targets are in a unit.
     """
     bound: list[list[BoundConstraint]] = [[] for _ in per_class]
-    sizes: dict = {}
+    sizes: dict[Any, dict[GroupName, int]] = {}
     is_one_left = False
     for constraint in constraints:
         constraint._check_parameters()
@@ -752,7 +752,7 @@ def bind_all(
 
 
 def warn_of_small_groups(
-    min_group_size: int | str, sizes: dict[GroupName, int], is_one_left: bool
+    min_group_size: Any, sizes: dict[GroupName, int], is_one_left: bool
 ) -> None:
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:

@@ -53,6 +53,7 @@ from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
     from skfair._bound.bound import BoundConstraint, RateRows
     from skfair._utils.tables import TableLike
@@ -142,7 +143,9 @@ class DemographicParity(DecisionRateParity):
     _: KW_ONLY
     tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
-    control_features: str | int | np.integer | list | Callable | None = None
+    control_features: (
+        str | int | np.integer | list[Any] | Callable[[MatrixLike], ArrayLike] | None
+    ) = None
     reference: Reference | dict[Any, Any] = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
@@ -330,7 +333,7 @@ class MeanParity(Constraint):
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """The score of each sample.
 
         {terms_signature}
@@ -384,7 +387,7 @@ class MeanErrorParity(MeanParity):
     min_group_size: MinGroupSize | None = None
     direction: Direction | None = None
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """The error of each sample.
 
         {terms_signature}
@@ -448,7 +451,7 @@ class Calibration(Constraint):
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """Whether a sample is positive, less its probability.
 
         Parameters
@@ -489,7 +492,7 @@ class ConstraintOnLoss(Constraint):
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """The loss of each sample.
 
         {terms_signature}
@@ -721,7 +724,7 @@ class RankingParity(DecisionRateParity):
 def _merge_queries(groups: Groups) -> Groups:
     """Merge the groups of document pairs of all queries into one group per pair of groups."""
     # Number the pairs of groups in the order in which they occur, and merge those of all queries.
-    number: dict = {}
+    number: dict[Any, int] = {}
     merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
     by_label = dict.fromkeys((a, b) for _, a, b in groups.labels[np.argsort(groups.ranks)])
     ranks = {pair: rank for rank, pair in enumerate(by_label)}
@@ -978,7 +981,7 @@ class ExposureParity(Constraint):
     k: PositiveInt | None = None
     min_group_size: MinGroupSize | None = None
 
-    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable, ...]:
+    def terms(self, surrogate: Loss, loss: Loss) -> tuple[Loss, ...]:
         """The attention that a document gets, and its merit.
 
         Parameters

@@ -27,6 +27,8 @@ from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skfair._bound.bound import BoundConstraint
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
@@ -52,7 +54,7 @@ def metric_kind(constraint: Constraint) -> str:
 
 def target_and_scores(
     kind: str,
-    columns: list | tuple,
+    columns: Sequence[Any],
     *,
     pos_label: int | str | None = None,
     threshold: float = 0.0,
@@ -171,7 +173,7 @@ def _gap_upper_limit(
 # What a constraint averages of predictions, and whether that depends on the outcome.
 
 
-def evaluate_cells(constraint: Constraint, samples: Samples, scores: np.ndarray) -> tuple:
+def evaluate_cells(constraint: Constraint, samples: Samples, scores: np.ndarray) -> tuple[Any, ...]:
     """Masks of the constraint's cells, and the value that it averages for each sample.
 
     A share is averaged over the samples that its denominator counts: these are the cells then.

@@ -36,12 +36,11 @@ from skfair.metrics._partial import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sklearn.base import BaseEstimator
-
     from skfair._bound.units import Unit
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
-    from skfair.surrogates import Sigmoid
+    from skfair._utils.parameters import Tolerance
+    from skfair.losses import Loss
 
 
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
@@ -89,9 +88,9 @@ class PartialParity(Constraint):
         self,
         samples: Samples,
         groups: tuple[Groups, Groups | None],
-        surrogate: Sigmoid | Callable | None,
-        loss: BaseEstimator | Callable | None,
-        tolerance: float | dict | None,
+        surrogate: Loss | None,
+        loss: Loss | None,
+        tolerance: Tolerance | None,
         unit: Unit,
     ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
@@ -154,7 +153,7 @@ class PartialParity(Constraint):
         return self
 
     @abstractmethod
-    def _metric(self) -> Callable:
+    def _metric(self) -> Callable[..., float]:
         """The public metric, of `ScoredMembers`."""
 
 
@@ -226,7 +225,7 @@ class PartialStatisticalParity(PartialParity):
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
-    def _metric(self) -> Callable:
+    def _metric(self) -> Callable[..., float]:
         return partial(partial_statistical_parity_gap, scale=self.scale)
 
     def _refine(self) -> PartialParity:
@@ -275,7 +274,7 @@ class PartialGroupAUC(PartialParity):
     width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
-    def _metric(self) -> Callable:
+    def _metric(self) -> Callable[..., float]:
         return partial_group_auc_gap
 
 
@@ -331,7 +330,7 @@ class PartialDemographicParity(PartialParity):
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
-    def _metric(self) -> Callable:
+    def _metric(self) -> Callable[..., float]:
         return partial(
             partial_demographic_parity_gap, threshold=self.decision_threshold, scale=self.scale
         )
@@ -380,7 +379,7 @@ class PartialEqualOpportunity(PartialParity):
     width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
-    def _metric(self) -> Callable:
+    def _metric(self) -> Callable[..., float]:
         return partial(
             self._measure,
             threshold=self.decision_threshold,

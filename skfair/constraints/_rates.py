@@ -52,7 +52,7 @@ class ConstraintOnRate(Constraint):
         return join_name(self, f"{type(self).__name__}({find_rate(self.rate).name!r})")
 
     @property
-    def table(self) -> tuple:
+    def table(self) -> tuple[Any, ...]:
         """What is averaged, or numerator and denominator of a quotient."""
         rate = find_rate(self.rate)
         if _denominator_cells(rate) is None:
@@ -89,7 +89,7 @@ class ConstraintOnRate(Constraint):
         super()._check_parameters()
 
 
-def _denominator_cells(rate: Rate) -> Callable | None:
+def _denominator_cells(rate: Rate) -> Callable[[Samples], dict[str, np.ndarray]] | None:
     """The function of the samples that a denominator counts; None if it depends on decisions."""
     true_positive, false_positive, false_negative, true_negative = rate.denominator
     if true_positive != false_negative or false_positive != true_negative:
