@@ -75,16 +75,16 @@ def read_names(module):
     return names
 
 
-def list_functions(owner, module, seen):
+def list_functions(owner, module, visited):
     """Functions and methods that are written in a module."""
     for value in list(vars(owner).values()):
         for one in (value.fget, value.fset) if isinstance(value, property) else (value,):
             function = getattr(one, "__func__", getattr(one, "func", one))
             function = inspect.unwrap(function) if callable(function) else function
             if isinstance(function, type) and function.__module__ == module.__name__:
-                if function not in seen:
-                    seen.add(function)
-                    yield from list_functions(function, module, seen)
+                if function not in visited:
+                    visited.add(function)
+                    yield from list_functions(function, module, visited)
             elif isinstance(function, types.FunctionType):
                 if function.__code__.co_filename == module.__file__:
                     yield function
@@ -94,11 +94,11 @@ def list_functions(owner, module, seen):
 def read_hints():
     """Hints of all functions by their code: name -> hint, where it can be read."""
     hints = {}
-    for found in pkgutil.walk_packages([str(PACKAGE)], "skfair."):
-        if "._kernels" in found.name or found.name.endswith("__main__"):
+    for member in pkgutil.walk_packages([str(PACKAGE)], "skfair."):
+        if "._kernels" in member.name or member.name.endswith("__main__"):
             continue
         try:
-            module = importlib.import_module(found.name)
+            module = importlib.import_module(member.name)
         except ImportError:  # PyTorch
             continue
         names = read_names(module)
@@ -122,7 +122,7 @@ def find_false_hints(call, hints):
             said = hints[code][name]
             false.add(f"{code.co_qualname}: {name} is a {type(value).__name__}, and not {said}")
 
-    def look(frame, event, result):
+    def compare_call(frame, event, result):
         code = frame.f_code
         if code not in hints or event not in ("call", "return"):
             return
@@ -134,7 +134,7 @@ def find_false_hints(call, hints):
         elif code.co_code[frame.f_lasti] == RETURN and not code.co_flags & inspect.CO_GENERATOR:
             compare(code, "return", result)
 
-    sys.setprofile(look)
+    sys.setprofile(compare_call)
     try:
         call()
     finally:

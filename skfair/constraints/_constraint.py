@@ -30,7 +30,7 @@ from skfair._utils.checks import (
 from skfair._utils.parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
 from skfair._utils.sklearn import StrOptions
 from skfair.constraints._docstrings import constraint_docs
-from skfair.losses import DecisionRate, LogisticLoss, step_function
+from skfair.losses import DecisionRate, LogisticLoss, Loss, step_function
 from skfair.metrics import METRICS, RATES
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import Metric
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from skfair._bound.units import Unit
     from skfair._groups.events import CellEvents
     from skfair._utils.checks import Registry
-    from skfair.losses import Loss
 
 
 # Cells: the samples that a constraint compares.

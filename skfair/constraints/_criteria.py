@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 
@@ -53,7 +54,6 @@ from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
 
     from skfair._bound.bound import BoundConstraint, RateRows
     from skfair._utils.tables import TableLike

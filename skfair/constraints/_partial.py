@@ -25,6 +25,7 @@ from skfair.constraints._constraint import (
     resolve_tolerance,
 )
 from skfair.constraints._docstrings import partial_docs
+from skfair.losses import Loss
 from skfair.metrics._partial import (
     partial_demographic_parity_gap,
     partial_equal_opportunity_gap,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
     from skfair._utils.parameters import Tolerance
-    from skfair.losses import Loss
 
 
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
