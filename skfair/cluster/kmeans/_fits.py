@@ -69,8 +69,9 @@ def find_starts(
 ) -> list[RunStart]:
     """The starts whose rough runs are cheapest so far. The first has left its local minimum.
 
-    Within limits those after the first ``n_compared`` are all followed, and leave theirs. Every choice looks at earlier starts only. So a followed start stays followed however many come
-    after it, and more starts never lead to a worse end.
+    Within limits those after the first ``n_compared`` are all followed, and leave theirs. Every
+    choice looks at earlier starts only. So a followed start stays followed however many come after
+    it, and more starts never lead to a worse end.
     """
     # Rough runs from all starts, each of which has random numbers of its own.
     generators = runs.generators(random_state)
