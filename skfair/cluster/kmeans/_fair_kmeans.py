@@ -522,7 +522,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     n_init : int or "auto", default="auto"
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
-        than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
+        than all but one; see :class:`Homotopy`). With bounds, and in memory, all starts after the
+        third are finished: they take their time, and lower the cost where a group has few members
+        in a cluster. The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never end worse.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
+N_STARTS = 3  # by default; more starts within limits are followed to their ends
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
 MAX_REPAIRED_SAMPLES = 1000  # up to which all followed starts are repaired: ends differ more
@@ -50,6 +51,7 @@ class RunStart(NamedTuple):
 
     point: ClusteringPoint
     random_state: np.random.RandomState
+    is_kept: bool = False  # it is followed to its end, whatever the others cost
 
 
 class RunResult(NamedTuple):
@@ -60,12 +62,16 @@ class RunResult(NamedTuple):
 
 
 def find_starts(
-    problem: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    n_compared: int = N_STARTS,
 ) -> list[RunStart]:
     """The starts whose rough runs are cheapest so far. The first has left its local minimum.
 
-    Every choice looks at earlier starts only. So a followed start stays followed however many come
-    after it, and more starts never lead to a worse end.
+    Within limits those after the first ``n_compared`` are all followed, and leave theirs. Every
+    choice looks at earlier starts only. So a followed start stays followed however many come after
+    it, and more starts never lead to a worse end.
     """
     # Rough runs from all starts, each of which has random numbers of its own.
     generators = runs.generators(random_state)
@@ -76,7 +82,8 @@ def find_starts(
     is_sized = has_rows(problem.limits)
     is_plain = problem.limits.level == 0 and not is_sized
     costs = [end.cost for end in ends]
-    chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
+    n_compared = len(costs) if is_plain else n_compared
+    chosen = choose_followed_starts(costs[:n_compared], 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
     followed = [(ends[i].centers, generators[i]) for i in chosen]
     # Relocations would lead all starts to the same local minimum: only the first has them. They
     # compare costs before repair: within sizes the start without them is followed as well.
@@ -84,13 +91,18 @@ def find_starts(
     first = improve_by_swaps(problem, ends[0], N_RELOCATIONS, generators[0], lead)
     if first is not ends[0]:
         followed = [(first.centers, generators[0]), *followed[not is_sized :]]
+    # What integers cost differs more than what starts do: further ones are judged by their ends.
+    n_judged = len(followed)
+    for end, generator in zip(ends[n_compared:], generators[n_compared:], strict=True):
+        moved = improve_by_swaps(problem, end, N_RELOCATIONS, generator, lead)
+        followed.append((moved.centers, generator))
     # Without balance starts converge, before the rounds at a level.
     tol = max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
     run = partial(converge, problem, max_iter=runs.max_iter, tol=tol)
     minima = map_in_threads(problem.n_jobs, run, [centers for centers, _ in followed])
     return [
-        RunStart(start_from_centers(end.centers), generator)
-        for end, (_, generator) in zip(minima, followed, strict=True)
+        RunStart(start_from_centers(end.centers), generator, is_kept=i >= n_judged)
+        for i, (end, (_, generator)) in enumerate(zip(minima, followed, strict=True))
     ]
 
 
@@ -115,9 +127,11 @@ def follow_starts(
     if subsamples:
         # All starts on the smallest subsample; on more samples those that are clearly cheapest.
         starts = [*map_in_threads(problem.n_jobs, partial(descend, subsamples[0]), starts)]
-        costs = [start.point.cost for start in starts]
+        compared = [start for start in starts if not start.is_kept]
+        costs = [start.point.cost for start in compared]
         chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
-        starts = [starts[i] for i in chosen]
+        kept = [start for start in starts if start.is_kept and problem.is_in_memory]
+        starts = [compared[i] for i in chosen] + kept
     tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
     n_iter = 0
     best: RunResult | None = None

@@ -49,7 +49,7 @@ def trace_front(
     levels, or as far as moves go.
     """
     subsample = problems[0]
-    starts = find_starts(subsample, runs, random_state)
+    starts = find_starts(subsample, runs, random_state, n_compared=runs.n_init)
     # Plain k-means, whatever the balance.
     points = [
         iterate_at_level(subsample, start.point, 0.0, runs.max_iter, runs.tol)[0]

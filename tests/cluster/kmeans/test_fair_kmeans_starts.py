@@ -84,6 +84,26 @@ def test_more_starts_never_end_worse_on_many_data_sets(limits):
 
 
 @pytest.mark.filterwarnings("ignore:FairKMeans stopped after max_iter=1")
+@pytest.mark.slow
+def test_more_starts_lower_the_cost_of_tight_balances_of_small_groups():
+    """What integers cost is known at the end of a start, not at its beginning."""
+    rng = np.random.default_rng(5)
+    groups = rng.integers(5, size=200)
+    X = rng.normal(size=(200, 10)) + 0.8 * (groups == 0)[:, np.newaxis]
+    costs = [
+        [
+            FairKMeans(5, min_balance=0.95, n_init=n_init, random_state=seed)
+            .fit(X, sensitive_features=groups)
+            .inertia_
+            for n_init in (1, 10)
+        ]
+        for seed in range(6)
+    ]
+    one, ten = np.array(costs).T
+    assert (ten <= one).all()
+    assert ten.mean() <= 0.998 * one.mean()
+
+
 def test_starts_from_random_samples_that_may_take_one_iteration_are_nested():
     """Without iterations every start has an end of its own."""
     X, _ = draw(0)
