@@ -1,4 +1,4 @@
-"""What the page of statuses says about missing values, infinity and sparse samples, by estimator."""
+"""What the page of statuses says about missing values, infinity and sparse X, by estimator."""
 
 import numpy as np
 import pytest
