@@ -386,9 +386,7 @@ class DecisionCounter:
             scores = problem.predict_scores(parameters)
             positive = scores > 0
             error = float(problem.mean_weights @ (positive != (problem.target > 0)))
-            sizes = np.abs(scores)
-            is_near = (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
-            is_clear = not (counts_any and is_near.any())
+            is_clear = not (counts_any and _may_change_sign(scores))
             decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
             gaps = problem.constraint.gaps(scores)
             counts.append((scores, error, gaps, is_clear, decisions))
@@ -442,6 +440,13 @@ class DecisionCounter:
         objective = problem.evaluate(parameters).fun
         report = system.report_columns(problem.predict_scores(parameters))
         return objective, len(system.rows.lower), report
+
+
+def _may_change_sign(scores: np.ndarray) -> bool:
+    """Whether a score is so near 0 that its sign depends on the order of sums."""
+    sizes = np.abs(scores)
+    is_near = (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
+    return bool(is_near.any())
 
 
 _NO_SCORES = np.empty(0)
@@ -636,7 +641,25 @@ def _sum_above_thresholds(
     return float(block.mean_weights @ evaluate_losses(block, scores).value), moments
 
 
-# Ranks of scores, compared with the target.
+# Spread and ranks of scores.
+
+
+def trimmed_deviation(scores: np.ndarray, weights: np.ndarray) -> float:
+    """Standard deviation of the normal distribution with the range of the middle nine tenths.
+
+    A few huge scores, as of separable samples, do not change it. The weights have the sum 1.
+    """
+    order = np.argsort(scores, kind="stable")
+    reached = weights[order].cumsum()
+    # The guard decides where rounded sums end at a level.
+    low, high = np.searchsorted(reached, np.array([0.05, 0.95]) - 1e-9)
+    return float(scores[order[high]] - scores[order[low]]) / _NORMAL_RANGE
+
+
+_NORMAL_RANGE = 3.2897072539
+"""Range of the middle nine tenths of the standard normal distribution."""
+
+# Ranks are compared with the target.
 
 
 def average_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

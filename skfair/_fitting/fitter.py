@@ -20,6 +20,7 @@ from skfair._fitting.counting import (
     Candidate,
     LineStart,
     sort_key,
+    trimmed_deviation,
 )
 from skfair._problems.problem import draw_subsample
 from skfair.solvers import SQP
@@ -245,8 +246,7 @@ class Fitter:
         width = min((one.gap.criterion.width for one in compared), default=2.0)
         deviation = 0.0
         if len(candidate.scores):
-            weights = self.problem.mean_weights
-            deviation = float(np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0)))
+            deviation = trimmed_deviation(candidate.scores, self.problem.mean_weights)
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
