@@ -218,10 +218,13 @@ def largest_difference(
     """
     rates = rates.reshape(len(names), -1)
     # The lowest threshold is -inf, so a group without samples in the interval has nan there.
-    known = warn_of_empty_groups(~np.isnan(rates[:, -1]), names, condition)
-    if known.sum() < 2:
+    known = ~np.isnan(rates[:, -1])
+    if not known.all():
+        known = warn_of_empty_groups(known, names, condition)
+        rates = rates[known]
+    if len(rates) < 2:
         return 0.0 if len(names) == 1 else float("nan")
-    return float(np.ptp(rates[known], axis=0).max())
+    return float((rates.max(axis=0) - rates.min(axis=0)).max())
 
 
 def warn_of_empty_groups(known: np.ndarray, names: list, condition: str) -> np.ndarray:
