@@ -6,6 +6,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,10 @@ def fit_ladder(
 
     For :func:`skfair.audit.last_shown`, which tests them on held-out data in this order. Wrappers
     (`ConstrainedClassifierCV`, `ConstrainedRegressorCV`) fit their folds and models of groups once
-    for all values of ``tolerance`` or ``confidence_level``. Other estimators, pipelines and
-    searches are fitted one by one.
+    for all values of ``tolerance`` or ``confidence_level``. `PartialParityClassifier` and
+    `PartialParityRegressor` have the model of the next tighter ``tolerance`` as a candidate: no
+    looser one ends with a larger training objective. Other estimators, pipelines and searches are
+    fitted one by one.
 
     Parameters
     ----------
@@ -105,17 +108,37 @@ def fit_ladder(
 def fit_to_shared_folds(
     candidates: list[BaseEstimator], X: MatrixLike, y: ArrayLike, **fit_params: Any
 ) -> list[BaseEstimator]:
-    """Fit wrappers that share folds: what they wrap is fitted for the first of them alone."""
-    cross = candidates[0]._cross_fit(X, y, **fit_params)
-    return [one._fit_to_folds(cross, X, y) for one in candidates]
+    """Fit candidates together, of which `share_folds` is true.
+
+    What wrappers wrap is fitted for the first of them alone. Other estimators are fitted from the
+    tightest tolerance to the loosest, each with the model of the one before as a candidate, so that
+    no looser tolerance ends with a larger training objective.
+    """
+    if hasattr(candidates[0], "_cross_fit"):
+        cross = candidates[0]._cross_fit(X, y, **fit_params)
+        return [one._fit_to_folds(cross, X, y) for one in candidates]
+    tighter = None
+    for one in sorted(candidates, key=attrgetter("tolerance")):
+        if tighter is None:
+            one.fit(X, y, **fit_params)
+        else:
+            one._fit_from(tighter, X, y, **fit_params)
+        tighter = one
+    return candidates
 
 
 def share_folds(estimator: BaseEstimator, parameter: str, values: Sequence[Any]) -> bool:
-    """Whether fits at several values of a parameter need the folds of one of them alone."""
+    """Whether fits at several values of a parameter are made together.
+
+    Wrappers share their folds, and models under a constraint on ranks start at one another.
+    """
     is_wrapper = hasattr(estimator, "_fit_rule")
     # Tolerances by attribute compare other groups than one tolerance does.
     is_by_attribute = any(isinstance(value, Mapping) for value in values)
-    return is_wrapper and parameter in ("tolerance", "confidence_level") and not is_by_attribute
+    if is_wrapper:
+        return parameter in ("tolerance", "confidence_level") and not is_by_attribute
+    is_on_ranks = getattr(estimator, "_compares_ranks_alone", False) and parameter == "tolerance"
+    return is_on_ranks and all(isinstance(value, numbers.Real) for value in values)
 
 
 def best_subject_to(

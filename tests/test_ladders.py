@@ -7,9 +7,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair._fitting import enforce
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityClassifier,
+)
 from skfair.model_selection import fit_ladder
-from skfair.regression import ConstrainedRegressorCV
+from skfair.regression import ConstrainedRegressorCV, PartialParityRegressor
 
 
 class CountedRegression(LogisticRegression):
@@ -100,3 +105,83 @@ def test_what_is_refused():
         fit_ladder(model, X, score > 0.5, values=(), **groups)
     with pytest.raises(ValueError, match="confidence_level"):
         fit_ladder(model, X, score > 0.5, values=(None, 2.0), **groups)
+
+
+def find_costly_pairs(ladder):
+    """Pairs of a model that keeps its tolerance, and one of a larger objective behind it."""
+    return [
+        (tight.tolerance, loose.tolerance)
+        for position, tight in enumerate(ladder)
+        for loose in ladder[position + 1 :]
+        if tight.status_ != "infeasible" and loose.objective_ > tight.objective_ * (1 + 1e-6)
+    ]
+
+
+@pytest.mark.covering(0)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_looser_tolerance_never_ends_with_a_larger_objective(seed):
+    """Percentiles of two groups, one of a quarter of the samples."""
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(400) < 0.25).astype(int)
+    X = rng.normal(size=(400, 3)) + np.outer(groups, rng.normal(size=3))
+    score = X @ rng.normal(size=3) + rng.logistic(size=400)
+    interval = [(0.1, 0.5), (0.7, 1.0)][seed % 2]
+    models = (
+        (PartialParityClassifier(interval=interval), score > 0.5),
+        (PartialParityRegressor(interval=interval), score),
+    )
+    estimator, y = models[seed // 2]
+    ladder = fit_ladder(
+        estimator, X, y, parameter="tolerance", values=(0.05, 0.1, 0.2), sensitive_features=groups
+    )
+    assert [one.tolerance for one in ladder] == [0.05, 0.1, 0.2]
+    assert [one.warm_start for one in ladder] == 3 * [False]
+    assert find_costly_pairs(ladder) == []
+
+
+@pytest.fixture
+def nearly_constant(monkeypatch):
+    """Fits at a tolerance of .2 whose search ends at a model that is nearly constant."""
+    search = enforce.calibrate_tolerances
+
+    def end_early(fitter, *args):
+        candidate = search(fitter, *args)
+        if fitter.constraint.tolerances[0] < 0.2:
+            return candidate
+        return fitter.evaluate(1e-3 * candidate.parameters, candidate.result)
+
+    monkeypatch.setattr(enforce, "calibrate_tolerances", end_early)
+
+
+@pytest.mark.covering(0)
+@pytest.mark.usefixtures("nearly_constant")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("tolerance", [0.1, 0.15])
+def test_a_model_of_a_tighter_tolerance_is_a_candidate(tolerance, monkeypatch):
+    X, score, sex = draw(0, 300)
+    y = score > 0.5
+    tight, loose = (
+        PartialParityClassifier(interval=(0.1, 0.5), tolerance=one) for one in (tolerance, 0.2)
+    )
+    tight.fit(X, y, sensitive_features=sex)
+    # The other candidate is the fit at .7 of the tolerance.
+    monkeypatch.setattr(enforce, "_TIGHTER", 1.0)
+    loose._fit_from(tight, X, y, sensitive_features=sex)
+    np.testing.assert_allclose(loose.coef_, tight.coef_)
+    assert loose.status_ == "feasible"
+    assert not loose.warm_start
+
+
+@pytest.mark.usefixtures("nearly_constant")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_that_is_no_solution_is_compared_with_one_at_a_tighter_tolerance():
+    X, score, sex = draw(0, 300)
+    tight, loose = (
+        PartialParityClassifier(interval=(0.1, 0.5), tolerance=one).fit(
+            X, score > 0.5, sensitive_features=sex
+        )
+        for one in (0.7 * 0.2, 0.2)
+    )
+    np.testing.assert_allclose(loose.coef_, tight.coef_)
+    assert loose.constraint_violation_ == 0.0

@@ -14,7 +14,8 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
   requested one; if none of its fits keeps it, random local search lowers the metric itself; if the
   ranks agree with the target far less than those of the plain fit, an evolution strategy raises
-  their correlation;
+  their correlation; the model that the fit starts at, and a fit under tighter tolerances, where
+  these keep the bound at a smaller objective;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
   the full data is corrected and searched.
 
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._bound.bound import ConstraintSystem
 from skfair._fitting.calibration import SLACK, calibrate_tolerances
 from skfair._fitting.counting import sort_key
 from skfair._fitting.fitter import (
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
     from skfair._problems.model import Model
     from skfair.solvers._solver import Progress, Result
 
+
+_TIGHTER = 0.7
+"""Tolerances of a second fit relative to those of the first, which is no solution."""
 
 # The loops.
 
@@ -116,14 +121,30 @@ def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
     return _best_or_constant(fitter, spread_violation(fitter, best))
 
 
-def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate | None:
+def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
     candidate = calibrate_tolerances(fitter, effort.solves)
     if not effort.starts:
         return candidate
+    # Random searches, for models that keep the bound and for better ranks.
     if not candidate.keeps_bound:
         candidate = search_metric(fitter, candidate)
-    return search_ranks(fitter, candidate) if loses_ranks(fitter, candidate) else candidate
+    if loses_ranks(fitter, candidate):
+        candidate = search_ranks(fitter, candidate)
+    if candidate.is_unconstrained or fitter.problem.is_partitioned:
+        return candidate
+    # Models that keep tighter tolerances keep these, too: the model that the fit starts at, and a
+    # fit under tighter tolerances, where no problem has this solution.
+    others = []
+    if fitter.start.any():
+        others.append(fitter.evaluate(fitter.start, candidate.result))
+    is_certified = candidate.is_solver_result and candidate.result.status == "optimal"
+    if candidate.keeps_bound and not is_certified:
+        tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
+        fit = calibrate_tolerances(tighter)
+        if not loses_ranks(fitter, fit):
+            others.append(fitter.evaluate(fit.parameters, fit.result))
+    return choose_cheapest(fitter, [candidate, *others])
 
 
 def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
@@ -195,6 +216,23 @@ def _best_or_constant(fitter: Fitter, candidate: Candidate) -> Candidate:
     before = candidate.parameters[: -model.n_parameters]
     points = [np.append(before, constant) for constant in model.constants()]
     return min([candidate, *fitter.counter.evaluate(points, candidate.result)], key=sort_key)
+
+
+def choose_cheapest(fitter: Fitter, candidates: list[Candidate]) -> Candidate:
+    """The candidate of least objective that keeps the bound; of equal ones the first.
+
+    The first one is returned if none keeps the bound.
+    """
+    first, *others = candidates
+    free = fitter.problem_with_constraint(ConstraintSystem(()))
+    best = first
+    smallest = free.evaluate(first.parameters).fun if first.keeps_bound else np.inf
+    for candidate in others:
+        if candidate.keeps_bound:
+            objective = free.evaluate(candidate.parameters).fun
+            if objective < smallest - 1e-9 * abs(objective):
+                best, smallest = candidate, objective
+    return best
 
 
 # Their steps: several starts, where differences of mean losses have many local minima.

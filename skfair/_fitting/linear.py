@@ -61,12 +61,16 @@ from skfair.solvers import SOLVERS, SQP
 from skfair.solvers._solver import choose_rows
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
     from skfair._groups.arguments import FitArguments
     from skfair._partitions.collections import Block
     from skfair._partitions.partitions import Partitions
     from skfair._problems.problem import ConstrainedProblem, Problem
+    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
     from skfair.constraints._partial import PartialParity
@@ -101,6 +105,24 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
             "coef_" if self._shares_coefficients else "group_coef_",
             "group_intercept_" if self.group_interactions else "intercept_",
         )
+
+    @property
+    def _compares_ranks_alone(self) -> bool:
+        """Whether fits under a tighter tolerance are candidates of those under a looser one."""
+        has_interval = hasattr(self, "interval")
+        confidence = getattr(self, "confidence_level", None)
+        return has_interval and self.enforcement is not None and confidence is None
+
+    def _fit_from(self, other: Self, X: MatrixLike, y: ArrayLike, **fit_params: Any) -> Self:
+        """Fit with the model of another fit as a candidate, as ``warm_start`` has the last one."""
+        for name in self._coefficient_names:
+            setattr(self, name, getattr(other, name))
+        warm_start = self.get_params()["warm_start"]
+        self.set_params(warm_start=True)
+        try:
+            return self.fit(X, y, **fit_params)
+        finally:
+            self.set_params(warm_start=warm_start)
 
     def _scores(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Score of each row, by the parameters of its group."""

@@ -263,7 +263,9 @@ pos_label : int, float, bool or str, default=None
     labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others and groups are
     compared.
 warm_start : bool, default=False
-    Whether to start from the coefficients of the previous fit.
+    Whether to start from the coefficients of the previous fit. Under a constraint on an interval
+    of percentiles the previous model is also a candidate: it is taken if it keeps the tolerance
+    and no other model has a smaller objective.
 random_state : int, RandomState instance or None, default=None
     Seed of stochastic solvers; "sqp" uses none.
 n_jobs : int or None, default=None
