@@ -6,6 +6,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from sklearn.base import BaseEstimator, clone
 
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, check_tolerance, list_values, warn
-from skfair.constraints._constraint import DEFAULT_TOLERANCE
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 
@@ -183,17 +183,13 @@ def fit_to_shared_folds(
         cross = candidates[0]._cross_fit(X, y, **fit_params)
         return [one._fit_to_folds(cross, X, y) for one in candidates]
     tighter = None
-    for one in sorted(candidates, key=_tolerance_or_default):
-        one.fit(X, y, **fit_params) if tighter is None else one._fit_from(
-            tighter, X, y, **fit_params
-        )
+    for one in sorted(candidates, key=attrgetter("tolerance")):
+        if tighter is None:
+            one.fit(X, y, **fit_params)
+        else:
+            one._fit_from(tighter, X, y, **fit_params)
         tighter = one
     return candidates
-
-
-def _tolerance_or_default(estimator: BaseEstimator) -> float:
-    """The tolerance of an estimator; None stands for the default one."""
-    return DEFAULT_TOLERANCE if estimator.tolerance is None else estimator.tolerance
 
 
 def share_folds(estimator: BaseEstimator, parameter: str, values: Sequence[Any]) -> bool:
@@ -204,10 +200,10 @@ def share_folds(estimator: BaseEstimator, parameter: str, values: Sequence[Any])
     is_wrapper = hasattr(estimator, "_fit_rule")
     # Tolerances by attribute compare other groups than one tolerance does.
     is_by_attribute = any(isinstance(value, Mapping) for value in values)
-    if is_by_attribute:
-        return False
+    if is_wrapper:
+        return parameter in ("tolerance", "confidence_level") and not is_by_attribute
     is_on_ranks = getattr(estimator, "_compares_ranks_alone", False) and parameter == "tolerance"
-    return is_on_ranks or (is_wrapper and parameter in ("tolerance", "confidence_level"))
+    return is_on_ranks and all(isinstance(value, numbers.Real) for value in values)
 
 
 def best_subject_to(

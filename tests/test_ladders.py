@@ -175,8 +175,7 @@ def test_a_model_of_a_tighter_tolerance_is_a_candidate(tolerance, monkeypatch):
 
 @pytest.mark.usefixtures("nearly_constant")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_fit_that_is_no_solution_is_compared_with_one_at_a_tighter_tolerance(monkeypatch):
-    monkeypatch.setattr(enforce, "_FEW_SOLVES", 16)
+def test_a_fit_that_is_no_solution_is_compared_with_one_at_a_tighter_tolerance():
     X, score, sex = draw(0, 300)
     tight, loose = (
         PartialParityClassifier(interval=(0.1, 0.5), tolerance=one).fit(

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from skfair.solvers._solver import Progress, Result
 
 
-_TIGHTER, _FEW_SOLVES = 0.7, 4
-"""Tolerances of a second fit relative to the first, which is no solution; problems it solves."""
+_TIGHTER = 0.7
+"""Tolerances of a second fit relative to those of the first, which is no solution."""
 
 # The loops.
 
@@ -141,8 +141,9 @@ def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     is_certified = candidate.is_solver_result and candidate.result.status == "optimal"
     if candidate.keeps_bound and not is_certified:
         tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
-        fit = calibrate_tolerances(tighter, _FEW_SOLVES)
-        others.append(fitter.evaluate(fit.parameters, fit.result))
+        fit = calibrate_tolerances(tighter)
+        if not loses_ranks(fitter, fit):
+            others.append(fitter.evaluate(fit.parameters, fit.result))
     return choose_cheapest(fitter, [candidate, *others])
 
 

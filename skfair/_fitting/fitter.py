@@ -654,11 +654,10 @@ def _local_search(
 ) -> Candidate:
     """The least violation by random steps, each from the best parameters so far.
 
-    There are 60 of each length, relative to the parameters; short ones first, as the objective is
-    lowest nearby.
+    There are 60 of each length, relative to the parameters.
     """
     best = evaluate(parameters)
-    for radius in np.repeat((0.03, 0.1, 0.3, 1.0), 60):
+    for radius in np.tile((0.03, 0.1, 0.3, 1.0), 60):
         if best.violation == 0.0:
             break
         center = best.parameters[-len(parameters) :]

@@ -117,12 +117,12 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         """Fit with the model of another fit as a candidate, as ``warm_start`` has the last one."""
         for name in self._coefficient_names:
             setattr(self, name, getattr(other, name))
-        warm_start: bool = self.warm_start
-        self.warm_start = True
+        warm_start = self.get_params()["warm_start"]
+        self.set_params(warm_start=True)
         try:
             return self.fit(X, y, **fit_params)
         finally:
-            self.warm_start = warm_start
+            self.set_params(warm_start=warm_start)
 
     def _scores(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Score of each row, by the parameters of its group."""
