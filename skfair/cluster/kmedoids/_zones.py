@@ -3,9 +3,9 @@
 The search starts from the clusters of a fit that ignores the graph. Their largest components grow
 until they take in all samples. Then single samples move across borders, and two neighbouring zones
 are joined and divided again at an edge of a spanning tree, so that both stay connected: the
-recombination of districts. The objective is the cost, and a penalty on what the zones miss
-of their bounds, which rises until all are kept. From the best zones so far, some are then divided at
-random, until several divisions in a row gain nothing.
+recombination of districts. The objective is the cost, and a penalty on what the zones miss of their
+bounds, which rises until all are kept. From the best zones so far, some are then divided at random,
+until several divisions in a row gain nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
 
     from skfair._utils.api import MatrixLike
     from skfair.cluster._input import Households
@@ -106,7 +104,7 @@ def measure_excess(loads: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def check_connectivity(
-    connectivity: MatrixLike | ArrayLike,
+    connectivity: MatrixLike,
     n_rows: int,
     present: np.ndarray,
     households: Households | None,
@@ -170,7 +168,7 @@ def make_zone_problem(problem: SiteProblem, graph: sparse.csr_array) -> ZoneProb
         is_free=problem.allowed & ~is_fixed,
         is_fixed=is_fixed,
         graph=graph,
-        neighbors=np.split(graph.indices, graph.indptr[1:-1]),  # type: ignore[arg-type]
+        neighbors=[one.tolist() for one in np.split(graph.indices, graph.indptr[1:-1])],
     )
 
 
@@ -194,9 +192,9 @@ def grow_zones(problem: ZoneProblem, labels: np.ndarray, sites: np.ndarray) -> Z
     def add_neighbors(i: int) -> None:
         for j in problem.neighbors[i]:
             if zones[j] < 0:
-                heapq.heappush(border, (rises[j, zones[i]], int(j), zones[i]))
+                heapq.heappush(border, (rises[j, zones[i]], j, zones[i]))
 
-    for i in np.flatnonzero(zones >= 0):
+    for i in np.flatnonzero(zones >= 0).tolist():
         add_neighbors(i)
     while border:
         _, i, k = heapq.heappop(border)
