@@ -268,26 +268,26 @@ def list_neighboring_zones(problem: ZoneProblem, labels: np.ndarray) -> np.ndarr
 
 
 def draw_tree(
-    problem: ZoneProblem, samples: np.ndarray, lengths: np.ndarray, generator: np.random.RandomState
+    problem: ZoneProblem, members: np.ndarray, lengths: np.ndarray, generator: np.random.RandomState
 ) -> SpanningTree | None:
-    """A spanning tree of samples, short by drawn lengths and those given; None if not connected.
+    """A short spanning tree of some samples, by drawn and given lengths; None if not connected.
 
-    ``lengths`` (n_samples,) are positions on a line, whose distances are added to the drawn ones.
+    ``lengths`` (n_members,) are positions on a line, whose distances are added to the drawn ones.
     """
-    graph = sparse.coo_array(problem.graph[samples][:, samples])
+    graph = sparse.coo_array(problem.graph[members][:, members])
     is_upper = graph.row < graph.col
     first, second = graph.row[is_upper], graph.col[is_upper]
     drawn = generator.uniform(1.0, 2.0, len(first)) + abs(lengths[first] - lengths[second])
-    shape = len(samples), len(samples)
+    shape = len(members), len(members)
     tree = minimum_spanning_tree(sparse.csr_array((drawn, (first, second)), shape=shape))
     order, parents = depth_first_order(tree, 0, directed=False)
-    if len(order) < len(samples):
+    if len(order) < len(members):
         return None
-    sizes = [1] * len(samples)
+    sizes = [1] * len(members)
     for i in order[:0:-1].tolist():
         sizes[parents[i]] += sizes[i]
-    starts = np.arange(1, len(samples))
-    return SpanningTree(samples[order], starts, starts + np.array(sizes)[order[1:]])
+    starts = np.arange(1, len(members))
+    return SpanningTree(members[order], starts, starts + np.array(sizes)[order[1:]])
 
 
 def divide_zones(
@@ -410,8 +410,8 @@ def descend(
         changed = changed | move_samples(problem, zones, penalty, least)
         following: set[int] = set()
         for pair in generator.permutation(list_neighboring_zones(problem, zones.labels)):
-            is_tried = not changed.isdisjoint(pair.tolist())
-            if is_tried and divide_zones(problem, zones, pair, penalty, least, generator):
+            is_affected = not changed.isdisjoint(pair.tolist())
+            if is_affected and divide_zones(problem, zones, pair, penalty, least, generator):
                 following |= set(pair.tolist())
         changed = following | move_sites(problem, zones, changed | following, penalty, least)
 
