@@ -203,9 +203,10 @@ CELLS = (
         draw_coverage,
     ),
     Cell(
-        "Clusters with groups and sizes?",
+        "Clusters or territories with bounds?",
         "skfair.cluster",
-        "FairKMeans(\n  5, min_balance=0.8,\n  min_cluster_size=60,\n  max_cluster_size=120)",
+        "FairKMeans(5, min_balance=0.8,\n  max_cluster_size=120)\n"
+        'FairKMedoids(5,\n  metric="precomputed")',
         draw_clusters,
     ),
     Cell(

@@ -3,9 +3,9 @@
 The search starts from the clusters of a fit that ignores the graph. Their largest components grow
 until they take in all samples. Then single samples move across borders, and two neighbouring zones
 are joined and divided again at an edge of a spanning tree, so that both stay connected: the
-recombination of districts. The objective is the cost, and a penalty on what the zones miss
-of their bounds, which rises until all are kept. From the best zones so far, some are then divided at
-random, until several divisions in a row gain nothing.
+recombination of districts. The objective is the cost, and a penalty on what the zones miss of their
+bounds, which rises until all are kept. From the best zones so far, some are then divided at random,
+until several divisions in a row gain nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
 
     from skfair._utils.api import MatrixLike
     from skfair.cluster._input import Households
@@ -106,7 +104,7 @@ def measure_excess(loads: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def check_connectivity(
-    connectivity: MatrixLike | ArrayLike,
+    connectivity: MatrixLike,
     n_rows: int,
     present: np.ndarray,
     households: Households | None,
@@ -170,7 +168,7 @@ def make_zone_problem(problem: SiteProblem, graph: sparse.csr_array) -> ZoneProb
         is_free=problem.allowed & ~is_fixed,
         is_fixed=is_fixed,
         graph=graph,
-        neighbors=np.split(graph.indices, graph.indptr[1:-1]),  # type: ignore[arg-type]
+        neighbors=[one.tolist() for one in np.split(graph.indices, graph.indptr[1:-1])],
     )
 
 
@@ -194,9 +192,9 @@ def grow_zones(problem: ZoneProblem, labels: np.ndarray, sites: np.ndarray) -> Z
     def add_neighbors(i: int) -> None:
         for j in problem.neighbors[i]:
             if zones[j] < 0:
-                heapq.heappush(border, (rises[j, zones[i]], int(j), zones[i]))
+                heapq.heappush(border, (rises[j, zones[i]], j, zones[i]))
 
-    for i in np.flatnonzero(zones >= 0):
+    for i in np.flatnonzero(zones >= 0).tolist():
         add_neighbors(i)
     while border:
         _, i, k = heapq.heappop(border)
@@ -270,26 +268,26 @@ def list_neighboring_zones(problem: ZoneProblem, labels: np.ndarray) -> np.ndarr
 
 
 def draw_tree(
-    problem: ZoneProblem, samples: np.ndarray, lengths: np.ndarray, generator: np.random.RandomState
+    problem: ZoneProblem, members: np.ndarray, lengths: np.ndarray, generator: np.random.RandomState
 ) -> SpanningTree | None:
-    """A spanning tree of samples, short by drawn lengths and those given; None if not connected.
+    """A short spanning tree of some samples, by drawn and given lengths; None if not connected.
 
-    ``lengths`` (n_samples,) are positions on a line, whose distances are added to the drawn ones.
+    ``lengths`` (n_members,) are positions on a line, whose distances are added to the drawn ones.
     """
-    graph = sparse.coo_array(problem.graph[samples][:, samples])
+    graph = sparse.coo_array(problem.graph[members][:, members])
     is_upper = graph.row < graph.col
     first, second = graph.row[is_upper], graph.col[is_upper]
     drawn = generator.uniform(1.0, 2.0, len(first)) + abs(lengths[first] - lengths[second])
-    shape = len(samples), len(samples)
+    shape = len(members), len(members)
     tree = minimum_spanning_tree(sparse.csr_array((drawn, (first, second)), shape=shape))
     order, parents = depth_first_order(tree, 0, directed=False)
-    if len(order) < len(samples):
+    if len(order) < len(members):
         return None
-    sizes = [1] * len(samples)
+    sizes = [1] * len(members)
     for i in order[:0:-1].tolist():
         sizes[parents[i]] += sizes[i]
-    starts = np.arange(1, len(samples))
-    return SpanningTree(samples[order], starts, starts + np.array(sizes)[order[1:]])
+    starts = np.arange(1, len(members))
+    return SpanningTree(members[order], starts, starts + np.array(sizes)[order[1:]])
 
 
 def divide_zones(
@@ -412,8 +410,8 @@ def descend(
         changed = changed | move_samples(problem, zones, penalty, least)
         following: set[int] = set()
         for pair in generator.permutation(list_neighboring_zones(problem, zones.labels)):
-            is_tried = not changed.isdisjoint(pair.tolist())
-            if is_tried and divide_zones(problem, zones, pair, penalty, least, generator):
+            is_affected = not changed.isdisjoint(pair.tolist())
+            if is_affected and divide_zones(problem, zones, pair, penalty, least, generator):
                 following |= set(pair.tolist())
         changed = following | move_sites(problem, zones, changed | following, penalty, least)
 

@@ -69,9 +69,8 @@ def list_partitions():
     for first in (one for one in connected if one & 1):
         rest = 2**n_samples - 1 ^ first
         lowest = rest & -rest
-        for second in (one for one in connected if one & lowest and not one & first):
-            if rest ^ second in connected:
-                partitions.append([first, second, rest ^ second])
+        seconds = (one for one in connected if one & lowest and not one & first)
+        partitions += [[first, one, rest ^ one] for one in seconds if rest ^ one in connected]
     return masks[np.array(partitions) - 1]
 
 
