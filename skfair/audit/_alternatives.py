@@ -26,6 +26,7 @@ from skfair.audit._claims import (
 )
 from skfair.audit._data import is_audit
 from skfair.audit._formats import (
+    Markup,
     PageReport,
     PlanePoint,
     collect_facts,
@@ -52,8 +53,6 @@ from skfair.audit._sentences import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from markupsafe import Markup
 
     from skfair.audit._data import AuditData
     from skfair.constraints import Constraint
