@@ -337,7 +337,16 @@ def test_limits_of_areas_are_those_of_pairs_by_a_loop():
         parts.append((wins.mean(axis=1), wins.mean(axis=0)))
     covariance = sum(np.cov([a, b]) / len(a) for a, b in zip(*parts, strict=True))
     errors = np.sqrt(np.diag(covariance))
-    quantile = t.ppf(0.95, min((y == 1).sum(), (y == 0).sum()) - 1)
+    degrees = []
+    for one in parts:
+        # Contributions of both classes, with Bessel's correction.
+        sizes = [len(placements) for placements in one]
+        contributions = np.concatenate(
+            [(x - x.mean()) / n * np.sqrt(n / (n - 1)) for x, n in zip(one, sizes, strict=True)]
+        )
+        second, fourth = (contributions**2).sum(), (contributions**4).sum()
+        degrees.append(2.0 * second**2 / (fourth - second**2 / len(y)))
+    quantile = t.ppf(0.95, np.minimum(degrees, min((y == 1).sum(), (y == 0).sum()) - 1))
     logits, reach = logit(areas), quantile * errors / (np.array(areas) * (1.0 - np.array(areas)))
     above, below = expit(logits[0] + reach[0]) - areas[0], areas[1] - expit(logits[1] - reach[1])
     correlation = covariance[0, 1] / errors.prod()
