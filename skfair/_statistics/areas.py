@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 class AUCs(Estimates):
     r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
 
-    Limits are symmetric on the logit scale, with Student's quantile of the smaller class: on the
-    plain scale, or with normal quantiles, those of a small class are too high. If all placements
-    are equal, as those of perfect scores are, the variance is 0: Wilson's limits for the size of
-    the smaller class replace them, with the same quantile. Weighted samples count with their
-    effective sample size.
+    Limits are symmetric on the logit scale, with Student's quantile: on the plain scale, or with
+    normal quantiles, those of a small class are too high. The degrees of freedom are those of the
+    variance, :math:`2 V^2 / \operatorname{Var}(V)` by the fourth moments of the placements, and at
+    most those of the smaller class: near an area of 1 few placements make up most of the variance.
+    If all placements are equal, as those of perfect scores are, the variance is 0: Wilson's limits
+    for the size of the smaller class replace them, with Student's quantile of that size. Weighted
+    samples count with their effective sample size.
 
     `positive`, `scores` and `weights` have one entry per sample, or per row of as many samples as
     `counts` says, of which `weights` are the totals. `members` is a list of the rows of each group,
@@ -59,7 +61,9 @@ class AUCs(Estimates):
     ) -> None:
         columns = positive, scores, weights, np.ones(len(weights)) if counts is None else counts
         areas = [_delong(*(column[rows] for column in columns)) for rows in members]
-        self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
+        self._areas, self._errors, self.sizes, self.counts, self._degrees = map(
+            np.array, zip(*areas, strict=True)
+        )
         self.is_weighted = not np.allclose(self.sizes, self.counts)
         self._center = center
         self.values = self._areas - center
@@ -78,9 +82,11 @@ class AUCs(Estimates):
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """DeLong's limits, as in `Estimates.limits`."""
         areas = self._areas
-        quantile = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
+        of_sizes = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
         if self._limits_version == 1 and not self.is_weighted:
-            quantile = special.ndtri(level)
+            of_sizes = special.ndtri(level)
+        is_earlier = self._limits_version < _DEGREES_VERSION
+        quantile = of_sizes if is_earlier else special.stdtrit(self._degrees, level)
         with np.errstate(divide="ignore", invalid="ignore"):
             logits = special.logit(areas)
             margin = quantile * self._errors / (areas * (1.0 - areas))
@@ -93,10 +99,14 @@ class AUCs(Estimates):
             high = np.where(is_small, np.minimum(areas + quantile * self._errors, 1.0), high)
         # No variance: Wilson's limits.
         is_constant = self._errors == 0
-        wilson_low, wilson_high = wilson_limits(areas, self.sizes, quantile)
+        wilson_low, wilson_high = wilson_limits(areas, self.sizes, of_sizes)
         low = np.where(is_constant, wilson_low, low)
         high = np.where(is_constant, wilson_high, high)
         return low - self._center, high - self._center
+
+
+_DEGREES_VERSION = 3
+"""`LIMITS_VERSION` from which on degrees of freedom follow from placements."""
 
 
 class PairedAreas(AUCs):
@@ -128,6 +138,13 @@ class PairedAreas(AUCs):
         self._errors = np.sqrt(np.diag(covariance))
         self.correlation = correlation_of(covariance)
         self.sizes = np.full(len(scores), min(sizes))
+        squares = (by_unit**2).sum(axis=1), (by_unit**4).sum(axis=1)
+        self._degrees = np.array(
+            [
+                _degrees_of_freedom(second, fourth - second**2 / by_unit.shape[1], min(sizes))
+                for second, fourth in zip(*squares, strict=True)
+            ]
+        )
         self.counts = np.full(len(scores), min(positive.sum(), (~positive).sum()))
         self.is_weighted = False
         self._center = 0.0
@@ -154,20 +171,33 @@ def _area_contributions(
 
 def _delong(
     positive: np.ndarray, scores: np.ndarray, weights: np.ndarray, counts: np.ndarray
-) -> tuple[float, float, float, int]:
-    """Area, its standard error, and effective and plain size of the smaller class."""
+) -> tuple[float, float, float, int, float]:
+    """Area, its standard error, effective and plain size of the smaller class, and its degrees."""
     area, contributions = _area_contributions(positive, scores, weights)
     # The variance of the area is the sum of those of both classes' placements.
     variance = 0.0
+    variance_of_variance = 0.0
     sizes = []
     for rows in (positive, ~positive):
         shares = weights[rows] / weights[rows].sum()
         size = 1.0 / (shares @ (shares / counts[rows]))
-        squares = contributions[rows] ** 2 / counts[rows]
-        variance += squares.sum() * size / max(size - 1.0, 1.0)
+        correction = size / max(size - 1.0, 1.0)
+        second = (contributions[rows] ** 2 / counts[rows]).sum()
+        fourth = (contributions[rows] ** 4 / counts[rows] ** 3).sum()
+        variance += second * correction
+        variance_of_variance += (fourth - second**2 / size) * correction**2
         sizes.append(size)
     smaller = int(min(counts[positive].sum(), counts[~positive].sum()))
-    return area, np.sqrt(variance), min(sizes), smaller
+    degrees = _degrees_of_freedom(variance, variance_of_variance, min(sizes))
+    return area, np.sqrt(variance), min(sizes), smaller, degrees
+
+
+def _degrees_of_freedom(variance: float, variance_of_variance: float, size: float) -> float:
+    """Degrees of freedom of a variance, from 1 to those of `size` samples."""
+    most = max(size - 1.0, 1.0)
+    if variance_of_variance <= 2.0 * variance**2 / most:
+        return most
+    return max(2.0 * variance**2 / variance_of_variance, 1.0)
 
 
 # Shares of groups above many thresholds, compared on an interval of ranks.

@@ -107,11 +107,12 @@ def clopper_pearson_limits(
 # Estimates of several rates or means, and confidence limits of linear forms of them.
 
 
-LIMITS_VERSION = 2
+LIMITS_VERSION = 3
 """Version of the limits, which a filed claim states and by which it is verified.
 
 Version 1 had areas under ROC curves on the plain scale below 100 samples of the smaller class, and
-normal quantiles for samples of equal weight.
+normal quantiles for samples of equal weight. Version 2 had Student's quantile of the smaller class
+for them, whatever their placements.
 """
 
 

@@ -26,8 +26,11 @@ from skfair.audit._claims import (
 )
 from skfair.audit._data import is_audit
 from skfair.audit._formats import (
+    Markup,
     PageReport,
+    PlanePoint,
     collect_facts,
+    draw_plane,
     read_document,
     tabulate_facts,
     titled_facts,
@@ -282,10 +285,39 @@ class Alternatives(PageReport):
             rows.append((cells, row["verdict"] == "shown"))
         note = "Limits of the change against the model in use, on the same samples. Marked: shown."
         yield "Findings", [self.findings]
-        yield "Candidates", [("Candidates against the model in use", note, titles, rows)]
+        table = ("Candidates against the model in use", note, titles, rows)
+        yield "Candidates", [*self._picture(), table]
         yield self.reading.section()
         facts = [*titled_facts(self.source), ("Constraint", format_constraint(self.constraint))]
         yield tabulate_facts(facts)
+
+    def _picture(self) -> Iterator[Markup]:
+        """Yield the picture of performance against the gap, if these are published."""
+        gap, gain = self.baseline["gap"], self.baseline["performance"]
+        sign = 1.0 if self.form == "ratio" else -1.0
+        frame = self.frame[np.isfinite(self.frame["gap"])]
+        if not np.isfinite(gap) or not len(frame):
+            return
+        in_use = PlanePoint(gap, gain, (np.nan, np.nan), (np.nan, np.nan), "small", True)
+        points = [
+            PlanePoint(
+                row["gap"],
+                row["performance"],
+                (gap + sign * row["reduction_low"], gap + sign * row["reduction_high"]),
+                (gain - row["loss_high"], gain - row["loss_low"]),
+                "far" if row["verdict"] == "contradicted" else "near",
+                row["verdict"] == "shown",
+            )
+            for row in frame.to_dict("records")
+        ]
+        noun, form = self._gain.noun, self._quantity.form
+        caption = (
+            f"{noun.capitalize()}, upwards, against the {form}, with limits of the change. Grey: "
+            "the model in use. Filled: candidates that are shown. Band: the margin. Dashed: the "
+            f"{form} that an alternative must beat."
+        )
+        line = gap + sign * self.min_reduction
+        yield draw_plane([in_use, *points], (gain - self.margin, gain), line, caption)
 
     @classmethod
     def from_json(cls, source: str | PathLike[str]) -> Self:

@@ -481,8 +481,8 @@ class Audit(AuditData):
         that errors which both models share cancel. All candidates that are shown are alternatives
         with the confidence level: by Holm's procedure, or in a fixed order. Of two areas under ROC
         curves the limits combine logit limits of both by DeLong's covariance, of weights and
-        clusters too. Limits of a difference of ratios combine those of their quotient, at nine
-        tenths of the error, and of the ratio in use.
+        clusters too. Limits of a difference of ratios combine those of their quotient, at 98 % of
+        the error, and of the ratio in use.
 
         Parameters
         ----------

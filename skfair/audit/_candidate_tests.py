@@ -115,7 +115,7 @@ def _limit_change_against_fixed_pairs(
     return -limit_against_fixed_pairs(estimates, after, before, 1.0 - level), high
 
 
-_RATIO_ERROR_SHARE = 0.1
+_RATIO_ERROR_SHARE = 0.02
 """Share of an error that the limits of the ratio in use take, where a difference is limited."""
 
 

@@ -95,6 +95,7 @@ border-right:1px solid var(--line);height:1.3rem}
 .skfair-report svg .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
 .skfair-report .curves{display:flex;flex-wrap:wrap;gap:1rem;margin:0 0 1.2rem}
 .skfair-report figure{width:9rem;margin:0}
+.skfair-report figure.plane{width:min(24rem,100%);margin:0 0 1.2rem}
 .skfair-report figure svg{border:1px solid var(--line)}
 .skfair-report figure svg path{stroke-width:1.5}
 .skfair-report figure svg .band{fill:var(--line);stroke:none}
@@ -298,6 +299,51 @@ def draw_curves(curves: list[tuple[str, pd.DataFrame]]) -> Markup:
             f"</svg><figcaption>{escape(name)}</figcaption></figure>"
         )
     return Markup(f'<div class="curves">{"".join(figures)}</div>')
+
+
+class PlanePoint(NamedTuple):
+    """A point of a plane with the ends of its limits, and the class of its dot."""
+
+    x: float
+    y: float
+    x_ends: tuple[float, float]
+    y_ends: tuple[float, float]
+    kind: str
+    is_filled: bool
+
+
+def draw_plane(
+    points: list[PlanePoint], band: tuple[float, float], vertical: float, caption: str
+) -> Markup:
+    """Picture of points with limits, a band of y values, and a dashed line at an x value."""
+    xs = [vertical, *(x for one in points for x in (one.x, *one.x_ends) if isfinite(x))]
+    ys = [*band, *(y for one in points for y in (one.y, *one.y_ends) if isfinite(y))]
+    (left, right), (bottom, top) = (
+        (min(ends) - 0.05 * np.ptp(ends), max(ends) + 0.05 * np.ptp(ends)) for ends in (xs, ys)
+    )
+
+    def place(x: float, y: float) -> str:
+        across = 100.0 * (x - left) / ((right - left) or 1.0)
+        return f"{across:.1f} {100.0 - 100.0 * (y - bottom) / ((top - bottom) or 1.0):.1f}"
+
+    corners = [(left, band[0]), (right, band[0]), (right, band[1]), (left, band[1])]
+    shapes = [
+        f'<path class="band" d="M{"L".join(place(*one) for one in corners)}Z"/>',
+        f'<path class="ref" d="M{place(vertical, bottom)}L{place(vertical, top)}"/>',
+    ]
+    for one in points:
+        for ends in ([(x, one.y) for x in one.x_ends], [(one.x, y) for y in one.y_ends]):
+            if np.isfinite(ends).all():
+                line = "L".join(place(*end) for end in ends)
+                shapes.append(f'<path class="{one.kind}" d="M{line}"/>')
+        at = f"M{place(one.x, one.y)}h0"
+        shapes.append(f'<path class="dot {one.kind}" d="{at}"/>')
+        if not one.is_filled:
+            shapes.append(f'<path class="hole" d="{at}"/>')
+    return Markup(
+        '<figure class="plane"><svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
+        f"{''.join(shapes)}</svg><figcaption>{escape(caption)}</figcaption></figure>"
+    )
 
 
 def _join_points(x: pd.Series, y: pd.Series) -> str:

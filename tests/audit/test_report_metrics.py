@@ -356,10 +356,19 @@ def draw_equal(rng):
     return [(rng.random(150) < 0.4).astype(float), rng.permutation(150) / 150]
 
 
+def absolute_difference(columns, weights=None):
+    outcomes, probabilities = columns
+    return abs(outcomes.mean() - probabilities.mean())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "draw"),
-    [(sum_absolute_bins, draw_calibrated), (largest_rate_gap, draw_equal)],
+    [
+        (sum_absolute_bins, draw_calibrated),
+        (largest_rate_gap, draw_equal),
+        (absolute_difference, draw_calibrated),
+    ],
 )
 def test_noise_alone_does_not_show_a_function_above_its_minimum(metric, draw):
     """Both are 0 in the population; two biases alone left .53 and .32 of limits above it."""
@@ -367,6 +376,24 @@ def test_noise_alone_does_not_show_a_function_above_its_minimum(metric, draw):
     assert count_low_limits_above(0.0, metric, draw, n_draws) <= stats.binom.ppf(
         0.99, n_draws, 0.05
     )
+
+
+def test_draws_that_end_near_the_value_are_those_of_a_minimum():
+    """Folded normal draws, 1.8 standard errors from 0: their quantiles are above 0."""
+    rng = np.random.default_rng(0)
+    draws = np.abs(1.8 + rng.normal(size=500))
+    below, _ = _bootstrap_margins(draws, 1.8, 1e9, 0.975, 500)
+    assert below == pytest.approx(np.quantile(draws, 0.975) - 1.8, rel=1e-6)
+    assert below > 1.8
+    # Those of a mean keep their quantiles, and counts end at the least count.
+    plain = 1.9 + rng.normal(size=500)
+    below, above = _bootstrap_margins(plain, 1.9, 1e9, 0.975, 500)
+    bias = plain.mean() - 1.9
+    low, high = np.quantile(plain, [0.025, 0.975]) - 1.9
+    assert below == pytest.approx(2 * bias + 4 * max(bias, 0.0) - low, rel=0.01)
+    counts = rng.binomial(50, 0.02, size=500) / 50.0
+    below, _ = _bootstrap_margins(counts, 0.02, 1e9, 0.975, 500)
+    assert below <= 0.02 + 6.0 * max(counts.mean() - 0.02, 0.0)
 
 
 def test_a_bias_of_resamples_moves_one_limit_alone():

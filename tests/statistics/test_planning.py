@@ -273,13 +273,32 @@ def test_areas_have_delongs_errors():
     low, high = areas.limits(0.975)
     for k, rows in enumerate(members):
         assert areas.values[k] == pytest.approx(_auc(positive[rows], scores[rows]))
-        # Symmetric on the logit scale, with Student's quantile of the smaller class.
+        # Symmetric on the logit scale, with Student's quantile by the variance of placements.
         area = areas.values[k]
         error = _jackknife_error(positive[rows], scores[rows]) / (area * (1 - area))
-        smaller = min(positive[rows].sum(), (~positive[rows]).sum())
-        reach = stats.t.ppf(0.975, smaller - 1) * error
+        degrees = _degrees_by_placements(positive[rows], scores[rows])
+        reach = stats.t.ppf(0.975, degrees) * error
         assert special.logit(high[k]) - special.logit(area) == pytest.approx(reach, rel=1e-6)
         assert special.logit(area) - special.logit(low[k]) == pytest.approx(reach, rel=1e-6)
+
+
+def _degrees_by_placements(positive, scores):
+    """2 V^2 / Var(V), with the sample variances and fourth moments of both classes' placements."""
+    wins = np.sign(scores[positive][:, None] - scores[~positive]) / 2 + 0.5
+    parts = wins.mean(axis=1), wins.mean(axis=0)
+    variances = [one.var(ddof=1) / len(one) for one in parts]
+    relative = [stats.kurtosis(one, fisher=False) - 1.0 for one in parts]
+    spread = sum(v**2 * k / len(one) for v, k, one in zip(variances, relative, parts, strict=True))
+    return min(2.0 * sum(variances) ** 2 / spread, min(map(len, parts)) - 1)
+
+
+def test_limits_of_areas_of_the_second_version_have_quantiles_of_the_smaller_class():
+    areas = _draw_areas(np.random.default_rng(1), [(40, 200)], 0.97)
+    low, _ = areas.use_limits_version(2).limits(0.975)
+    slope = areas.values * (1.0 - areas.values)
+    reach = special.logit(areas.values) - special.logit(low)
+    np.testing.assert_allclose(reach, stats.t.ppf(0.975, 39) * areas.standard_errors / slope)
+    assert areas.limits(0.975)[0] < low
 
 
 def _draw_areas(rng, sizes, area):
