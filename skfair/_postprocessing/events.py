@@ -412,10 +412,11 @@ def select_columns(features: Table, columns: np.ndarray | None) -> Table:
 
 def _reads_text(base: BaseEstimator, group_estimator: BaseEstimator | str, X: TableLike) -> bool:
     """Whether a model of groups, tried on a few rows, reads text in X and no other features."""
+    if not hasattr(group_estimator, "fit") or final_step(base) is base:
+        return False
     rows = np.arange(min(count_samples(X), N_PROBE))
     probe = safe_indexing(X, rows)
-    has_text = np.ndim(probe) == 1 or text_columns(probe)
-    if not hasattr(group_estimator, "fit") or final_step(base) is base or not has_text:
+    if np.ndim(probe) > 1 and not text_columns(probe):
         return False
     for features in (final_step_features(base, probe), probe):
         try:

@@ -427,6 +427,8 @@ def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
 def text_columns(X: TableLike) -> list[int | str]:
     """Names, or positions, of the columns that are no numbers."""
     X = to_pandas_table(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        return []
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
         if X.ndim != 2:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never
 
 import numpy as np
+from sklearn import metrics
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods as SklearnHasMethods
 from sklearn.utils._param_validation import (
@@ -101,6 +102,13 @@ def transform_before_last_step(
         X = step.transform(X) if hasattr(step, "transform") else X
     return X
 
+
+D2_SCORES = tuple(
+    getattr(metrics, name)
+    for name in ("d2_brier_score", "d2_log_loss_score")
+    if hasattr(metrics, name)
+)
+"""Shares of a loss that probabilities save; the first came with version 1.8."""
 
 ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
 """Methods of a fitted model whose output a metric takes."""

@@ -12,8 +12,6 @@ import numpy as np
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
-    d2_brier_score,
-    d2_log_loss_score,
     get_scorer,
     get_scorer_names,
     matthews_corrcoef,
@@ -35,7 +33,7 @@ from skfair._statistics.group_estimates import (
     estimate_means,
 )
 from skfair._utils.checks import argument_error, check_choice, join_names, spelling_hint
-from skfair._utils.sklearn import ResponseMethod, read_scorer
+from skfair._utils.sklearn import D2_SCORES, ResponseMethod, read_scorer
 from skfair.metrics._calibration import (
     check_probabilities,
     check_unit_range,
@@ -239,7 +237,7 @@ def _lacks_class(function: Callable, y_true: np.ndarray, response: np.ndarray) -
     scikit-learn returns a number, and says in a warning alone that it means nothing.
     """
     function = function.func if isinstance(function, partial) else function
-    if function in (d2_brier_score, d2_log_loss_score):
+    if function in D2_SCORES:
         return len(np.unique(y_true)) < 2
     if function is average_precision_score:
         return not y_true.any()

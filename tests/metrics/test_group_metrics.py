@@ -13,6 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._groups import Groups
 from skfair._statistics.estimates import rate_limits
+from skfair._utils.sklearn import D2_SCORES
 from skfair.metrics import GroupMetric, Rate, group_report
 from skfair.metrics._group_metrics import GROUP_METRICS, GroupComparison, find_group_metric
 
@@ -200,7 +201,7 @@ def test_a_value_does_not_depend_on_filters_of_warnings(function):
         GroupMetric(sk.roc_auc_score, response_method="decision_function"),
         GroupMetric(sk.matthews_corrcoef),
         GroupMetric(partial(sk.balanced_accuracy_score, adjusted=True), name="adjusted"),
-        GroupMetric(sk.d2_brier_score, response_method="predict_proba"),
+        GroupMetric(D2_SCORES[0], response_method="predict_proba"),
     ],
     ids=lambda one: one if isinstance(one, str) else one.name,
 )
@@ -609,8 +610,7 @@ SCORED = [
     sk.average_precision_score,
     sk.brier_score_loss,
     sk.log_loss,
-    sk.d2_brier_score,
-    sk.d2_log_loss_score,
+    *D2_SCORES,
     sk.make_scorer(sk.log_loss, response_method="predict_proba", greater_is_better=False),
     partial(sk.roc_auc_score, max_fpr=0.5),
 ]
