@@ -450,7 +450,7 @@ def check_labels(name: str, column: TableLike) -> np.ndarray:
         to_floats(name, column)
     if np.asarray(column).dtype == object:
         check_one_label_type(np.asarray(column).ravel(), name)
-    check_no_nan(name, np.ravel(column))
+    check_no_nan(name, np.asarray(column).ravel())
     labels = column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
     if labels.dtype == object and not isinstance(labels[0], str):
         labels = np.array(labels.tolist())
