@@ -82,6 +82,7 @@ from benchmarks.peers.network_time import network_time
 from benchmarks.peers.post_processing import post_processing
 from benchmarks.peers.prediction_sets import prediction_sets
 from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_trees
+from benchmarks.peers.printed_clusters import printed_clusters
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
@@ -164,6 +165,7 @@ BENCHMARKS = {
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "fair-kmeans-peers": fair_kmeans_peers,
+    "printed-clusters": printed_clusters,
     "libraries": libraries,
     "group-rules": group_rules,
     "post-processing": post_processing,

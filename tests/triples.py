@@ -290,10 +290,11 @@ def check_row(row):
     again = fit(row, data, container, n_fits=2 if change == "again" else 1)
     assert (again.status == "infeasible") == (first.status == "infeasible")
     # Other sums of the same numbers differ in their last digits. Where a search has one answer it
-    # is the same; of those by several classes, models of groups and guarantees the bound is kept.
+    # is the same. Fits by models of groups are as accurate. Searches for three classes and for
+    # guarantees end at other local optima, which keep the bound.
     if change in ("again", "container") or is_exact:
         assert (again.decisions == first.decisions[order]).all()
-    elif row["level"] is None:
+    elif row["level"] is None and row["outcome"] != "three":
         difference = accuracy(data, again.decisions) - accuracy(data, first.decisions[order])
         assert abs(difference) <= SLACK
 
