@@ -894,7 +894,7 @@ def _warn_of_infeasible_queries(
     query: Groups, ranks: np.ndarray, bounds: list[_PrefixBound]
 ) -> None:
     """Warn of queries whose documents cannot keep the bounds, once for each of the groups."""
-    statements: dict[tuple[int, Any], str] = {}
+    statements: dict[Any, str] = {}
     for one in bounds:
         prefixes = np.arange(len(one.low)) if one.has_prefixes else [len(one.low) - 1]
         for prefix in prefixes:

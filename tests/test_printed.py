@@ -9,8 +9,8 @@ import pytest
 HOME = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def printed(monkeypatch):
+@pytest.fixture(name="printed")
+def import_printed(monkeypatch):
     monkeypatch.syspath_prepend(str(HOME / "doc"))
     return importlib.import_module("printed")
 
@@ -20,8 +20,8 @@ def test_pages_have_the_figures_of_their_records(printed):
     assert not differences, "\n".join(["python doc/printed.py write puts them in:", *differences])
 
 
-@pytest.fixture
-def folder(printed, monkeypatch, tmp_path):
+@pytest.fixture(name="folder")
+def write_folder(printed, monkeypatch, tmp_path):
     """A page of two sentences and a table, and the records of its figures."""
     (tmp_path / "page.rst").write_text(
         "Of 1,500 samples the gap\nis .062 on average (5 %).\n\n"
