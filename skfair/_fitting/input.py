@@ -499,10 +499,14 @@ def loss_weights(class_weight: str | dict | None, training: TrainingData) -> np.
                 "leave out a class, leave out its samples."
             )
     labels = training.labels
-    per_class = compute_class_weight(
-        class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
-    )
-    return training.samples.weights * per_class[np.searchsorted(training.classes, labels)]  # type: ignore[arg-type]
+    weights = training.samples.weights
+    codes = np.searchsorted(training.classes, labels)  # type: ignore[arg-type]
+    if isinstance(class_weight, str):  # "balanced": all classes have the same weight
+        by_class = np.bincount(codes, weights)
+        per_class = weights.sum() / (len(by_class) * by_class)
+    else:
+        per_class = compute_class_weight(class_weight, classes=training.classes, y=labels)
+    return weights * per_class[codes]
 
 
 # From what users call a constraint to objects.

@@ -270,9 +270,10 @@ _METHODS_BY_ARGUMENT: dict[str, ResponseMethod] = {
 
 @cache
 def _list_methods_of_scorers() -> dict[Callable, ResponseMethod]:
-    """Response method of each function that scikit-learn has a scorer of."""
+    """Response method of each function that scikit-learn has a scorer of, or had none of once."""
     scorers = [read_scorer(get_scorer(name)) for name in get_scorer_names()]
-    return {one.function: one.response_method for one in scorers if one is not None}
+    methods = {one.function: one.response_method for one in scorers if one is not None}
+    return methods | dict.fromkeys(D2_SCORES, "predict_proba")  # scorers from version 1.8 on
 
 
 def _list_parameters(function: Callable) -> Mapping[str, inspect.Parameter]:

@@ -19,8 +19,7 @@ TABLE = pd.DataFrame(COUNTS, columns=["men", "women"])
 class Clusterer(BaseEstimator):
     def fit(self, X=None, y=None):
         self.group_weights_ = COUNTS
-        labels = np.array([["men"], ["women"]], dtype=object)
-        self.groups_ = SimpleNamespace(labels=labels, counts=COUNTS.sum(axis=0))
+        self.groups_ = SimpleNamespace(names=["men", "women"], counts=COUNTS.sum(axis=0).tolist())
         return self
 
 
