@@ -901,7 +901,7 @@ def _warn_of_infeasible_queries(
             inside = one.is_member & (ranks <= prefix + 1)
             counts = np.bincount(query.codes[inside], minlength=len(query.names))
             is_outside = (counts < one.low[prefix]) | (counts > one.high[prefix])
-            for q in np.flatnonzero(is_outside):
+            for q in np.flatnonzero(is_outside).tolist():
                 side = "at least" if counts[q] < one.low[prefix] else "at most"
                 limit = one.low[prefix] if side == "at least" else one.high[prefix]
                 statements.setdefault(
