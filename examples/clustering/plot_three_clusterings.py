@@ -41,7 +41,7 @@ for ax, i in zip(axes, selected, strict=True):
         ax.plot(*centers[k], "X", color=color, markersize=13, markeredgecolor="black")
     ax.set_title(
         f"balance {front.balance[i]:.2f}, cost {front.cost[i]:.2f}\n"
-        f"({front.relative_balance[i]:.0%} of the data's balance)",
+        f"({front.relative_balance[i]:.0%} of the data's)",
         fontsize="medium",
     )
     ax.set(aspect="equal", xlabel="feature 0")

@@ -116,7 +116,7 @@ axes.set(xlabel="balance (smallest / largest group)", ylabel="cost (mean squared
 axes.legend(loc="upper left")
 axes.margins(0.1)
 axes.set_title(
-    "Alternating gradient steps reach points of the trade-off, none below the front",
+    "Alternating gradients reach the front, and never go below it",
     fontsize="medium",
 )
 
