@@ -31,7 +31,7 @@ from skfair.cluster._base import (
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
-from skfair.cluster.kmeans._front import FEW_SAMPLES
+from skfair.cluster.kmeans._front import MAX_SEARCHED_SAMPLES
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._rounds import RunSettings, make_run_settings
 from skfair.cluster.literature._alternating import AlternatingFront
@@ -557,7 +557,7 @@ def _kmeans_routes(algorithm, estimator, fit_input, n_levels, random_state, metr
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     # Of few samples a move is a large step of the balance: they have more levels.
-    n_levels = n_levels or (30 if problem.n_samples <= FEW_SAMPLES else 20)
+    n_levels = n_levels or (30 if problem.n_samples <= MAX_SEARCHED_SAMPLES else 20)
     routes = algorithm._front(problem, runs, n_levels, random_state)
     return [_complete_route(route, fit_input, runs.n_clusters) for route in routes]
 

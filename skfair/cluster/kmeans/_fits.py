@@ -51,7 +51,7 @@ class RunStart(NamedTuple):
 
     point: ClusteringPoint
     random_state: np.random.RandomState
-    is_kept: bool = False  # it is followed to its end, whatever the others cost
+    is_finished: bool = False  # it is followed to its end, whatever the others cost
 
 
 class RunResult(NamedTuple):
@@ -101,7 +101,7 @@ def find_starts(
     run = partial(converge, problem, max_iter=runs.max_iter, tol=tol)
     minima = map_in_threads(problem.n_jobs, run, [centers for centers, _ in followed])
     return [
-        RunStart(start_from_centers(end.centers), generator, is_kept=i >= n_judged)
+        RunStart(start_from_centers(end.centers), generator, is_finished=i >= n_judged)
         for i, (end, (_, generator)) in enumerate(zip(minima, followed, strict=True))
     ]
 
@@ -127,11 +127,11 @@ def follow_starts(
     if subsamples:
         # All starts on the smallest subsample; on more samples those that are clearly cheapest.
         starts = [*map_in_threads(problem.n_jobs, partial(descend, subsamples[0]), starts)]
-        compared = [start for start in starts if not start.is_kept]
+        compared = [start for start in starts if not start.is_finished]
         costs = [start.point.cost for start in compared]
         chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
-        kept = [start for start in starts if start.is_kept and problem.is_in_memory]
-        starts = [compared[i] for i in chosen] + kept
+        finished = [start for start in starts if start.is_finished and problem.is_in_memory]
+        starts = [compared[i] for i in chosen] + finished
     tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
     n_iter = 0
     best: RunResult | None = None

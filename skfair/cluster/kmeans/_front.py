@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._rounds import RunSettings
 
 
-FEW_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
+MAX_SEARCHED_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
 MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
-FEW_SAMPLES_ROUNDS = 3  # at each level, of few samples
+LEVEL_ROUNDS = 3  # at each level, of few samples
 N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
 
@@ -55,11 +55,11 @@ def trace_front(
         iterate_at_level(subsample, start.point, 0.0, runs.max_iter, runs.tol)[0]
         for start in starts
     ]
-    is_small = problem.n_samples <= FEW_SAMPLES
+    is_small = problem.n_samples <= MAX_SEARCHED_SAMPLES
     lowest, *others = sorted(points, key=attrgetter("cost"))[: None if is_small else N_FOLLOWED]
     # The unbalanced end of the front: plain k-means, improved by single moves.
     lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
-    n_rounds = FEW_SAMPLES_ROUNDS if is_small else 1
+    n_rounds = LEVEL_ROUNDS if is_small else 1
     points, levels = trace_levels(subsample, lowest, others, n_levels, n_rounds, runs.tol)
     # The points of all samples, from those of the subsample.
     if subsample is not problem:
@@ -184,7 +184,7 @@ def trace_levels(
         rising = rising_levels(lowest.balance, top, n_levels)
         # Of few samples another start may be the cheapest from some level on.
         restarts: dict[float, MeasuredPoint] = {}
-        if problem.n_samples <= FEW_SAMPLES:
+        if problem.n_samples <= MAX_SEARCHED_SAMPLES:
             for level in rising[2 :: max(1, n_levels // N_RESTARTS)]:
                 trials = [iterate_at_level(problem, p, level, 5, tol)[0] for p in others]
                 if trials:

@@ -106,11 +106,11 @@ class Arcs:
         is_equal = (self._X[members] == self._X[mover]).all(axis=1)
         return members[is_equal][:most]
 
-    def move(self, samples: np.ndarray, origin: int, goal: int) -> None:
+    def move(self, rows: np.ndarray, origin: int, goal: int) -> None:
         """Move equal samples from one cluster to another."""
-        self._labels[samples] = goal
-        self._fill(origin, np.flatnonzero(np.isin(self.movers[origin], samples)))
-        sample = samples[0]
+        self._labels[rows] = goal
+        self._fill(origin, np.flatnonzero(np.isin(self.movers[origin], rows)))
+        sample = rows[0]
         # What the sample costs elsewhere, compared with the other members.
         costs = (self._X[[sample]] @ self._factors)[0] + self._squares
         costs -= costs[goal]
