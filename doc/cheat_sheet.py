@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 HOME = Path(__file__).parent
 A4 = 11.69, 8.27  # inches, landscape
 N_COLUMNS = 4
-FIRST, SECOND, GREY = "#0072b2", "#e69f00", "#888888"
+FIRST, SECOND, GREY = "#0072b2", "#c77700", "#888888"
 """Colours of two groups, and of what is neither."""
 
 
@@ -114,9 +114,14 @@ def draw_ranking(axes):
 
 def draw_coverage(axes):
     """Coverage of two groups at the level that is asked for."""
-    axes.bar([0, 1], [0.9, 0.91], color=[FIRST, SECOND], width=0.6)
+    for group, (share, color, mark) in enumerate([(0.9, FIRST, "o"), (0.91, SECOND, "s")]):
+        axes.plot(group, share, mark, color=color, ms=7)
+        axes.annotate(
+            f"{share:.0%}", (group, share), (0, 9), textcoords="offset points", ha="center"
+        )
     axes.axhline(0.9, color="black", ls="--", lw=1)
-    axes.set(xticks=[0, 1], xticklabels=["women", "men"], ylabel="truth in the set", ylim=(0.5, 1))
+    axes.set(xticks=[0, 1], xticklabels=["women", "men"], ylabel="truth in the set")
+    axes.set(xlim=(-0.5, 1.5), ylim=(0.8, 1))
 
 
 def draw_clusters(axes):
