@@ -35,7 +35,7 @@ MAX_SEARCHED_SAMPLES = 1000  # up to which every level has more rounds and a who
 MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
 LEVEL_ROUNDS = 3  # at each level, of few samples
 MAX_SHAKEN_SAMPLES = 500  # up to which random moves follow at the highest balance
-N_RESTARTS = 4  # levels of few samples to which all starts are led directly
+N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
 
 def trace_front(
