@@ -18,6 +18,7 @@ from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
     MAX_MOVES,
     follow_path,
+    iterate_local_search,
     path_to_balance,
     repair,
     search_locally,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 MAX_SEARCHED_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
 MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
 LEVEL_ROUNDS = 3  # at each level, of few samples
+MAX_SHAKEN_SAMPLES = 500  # up to which random moves follow at the highest balance
 N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
 
@@ -91,6 +93,8 @@ def trace_front(
     point = repair(problem, point, problem.balance)
     point, _ = search_locally(problem, point, problem.balance, runs._replace(max_iter=5))
     routes.append(route_from(problem, point, 1.0))
+    if problem.n_samples <= MAX_SHAKEN_SAMPLES:
+        routes.append(search_summit(problem, routes, runs, starts[0].random_state))
     if problem.n_samples <= MAX_FITTED_SAMPLES:
         routes = fit_points(problem, problems, starts, runs, routes, n_levels)
     return routes
@@ -115,6 +119,26 @@ def descend_levels(
         else:
             fallen = point
     return routes
+
+
+def search_summit(
+    problem: ClusteringProblem,
+    routes: list[Route],
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+) -> Route:
+    """The cheapest clustering found near the one of the highest balance, by random moves as well.
+
+    Hardly a move is allowed there, so that searches of single moves and exchanges end early.
+    """
+    _, ratios, positions = front_points(routes)
+    position, n_moves = positions[-1]
+    labels = routes[position].labels_after(n_moves)
+    point = recompute_point(problem, labels, runs.n_clusters)
+    level = float(ratios[-1])
+    point, status = search_locally(problem, point, level, runs)
+    point, _ = iterate_local_search(problem, point, status, level, runs, random_state)
+    return Route.from_labels(point.labels, point.cost / problem.total_weight, point.balance)
 
 
 def fit_points(

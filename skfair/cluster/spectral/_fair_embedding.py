@@ -345,8 +345,8 @@ def _warn_of_distances(affinity: Table) -> None:
     """Warn of a dense matrix that is zero on the diagonal and keeps the triangle inequality.
 
     Affinities of a textbook are zero on the diagonal as well (Ng, Jordan and Weiss, 2001), but two
-    similar samples that are dissimilar to a third one break the inequality. Where no entry is four
-    times another one, every matrix keeps it, and nothing is known.
+    similar samples that are dissimilar to a third one break the inequality. Where no positive
+    entry is four times another one, nothing is known.
     """
     if sparse.issparse(affinity) or affinity.diagonal().any():
         return
@@ -354,11 +354,11 @@ def _warn_of_distances(affinity: Table) -> None:
     n_nodes = affinity.shape[0]
     rows = np.unique(np.linspace(0, n_nodes - 1, min(n_nodes, 200)).astype(int))
     roots = np.sqrt(affinity[np.ix_(rows, rows)])
-    others = roots[~np.eye(len(rows), dtype=bool)]
-    if len(rows) < 3 or others.max() <= 2 * others.min():
+    positive = roots[roots > 0]
+    if not len(positive) or positive.max() <= 2 * positive.min():
         return
     detours = [(row[:, np.newaxis] + row - roots).min() for row in roots]
-    if min(detours) >= -1e-9 * others.max():
+    if min(detours) >= -1e-9 * positive.max():
         warn(
             "affinity is 0 on the diagonal and keeps the triangle inequality, as distances do, "
             "while larger affinities are of more similar samples. If these are distances d, pass "

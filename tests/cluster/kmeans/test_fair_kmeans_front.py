@@ -104,7 +104,7 @@ def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blo
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_point_is_far_behind_a_fit(seed, metric):
-    """The points of few samples cost at most 3 % more than fits."""
+    """The points of few samples cost at most 5 % more than fits."""
     rng = np.random.default_rng(seed)
     blob = rng.integers(6, size=200)
     X = 3 * rng.normal(size=(6, 2))[blob] + rng.normal(size=(200, 2))
@@ -117,7 +117,7 @@ def test_no_point_is_far_behind_a_fit(seed, metric):
         fit.fit(X, sensitive_features=groups)
         reached = fit.relative_balance_ if metric == "balance" else fit.share_ratio_
         if reached >= values[i] * (1 - 1e-12):
-            assert front.cost[i] <= fit.objective_ * 1.03
+            assert front.cost[i] <= fit.objective_ * 1.05
 
 
 @pytest.mark.slow

@@ -287,6 +287,7 @@ def test_the_homotopy_has_a_point_for_every_level():
 def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(monkeypatch, n_levels):
     monkeypatch.setattr(_front, "MAX_FITTED_SAMPLES", 0)
     monkeypatch.setattr(_front, "MAX_SEARCHED_SAMPLES", 0)
+    monkeypatch.setattr(_front, "MAX_SHAKEN_SAMPLES", 0)
     samples = samples_of(group_separation=0.8)
     runs = RunSettings(3, n_init=3, max_iter=100)
     routes = Homotopy()._front(samples, runs, n_levels, np.random.RandomState(0))
