@@ -329,16 +329,16 @@ def test_limits_of_areas_are_those_of_pairs_by_a_loop():
     """DeLong's covariance from placements of each pair, and logit limits of both areas."""
     y, sex, first, second = make_scored(200)
     row = compare_scores(y, sex, first, second).frame.iloc[0]
-    areas, errors, parts = [], [], []
+    areas, pairs = [], []
     for scores in (first, second):
         above, below = scores[y == 1], scores[y == 0]
         wins = (above[:, None] > below) + 0.5 * (above[:, None] == below)
         areas.append(wins.mean())
-        parts.append((wins.mean(axis=1), wins.mean(axis=0)))
-    covariance = sum(np.cov([a, b]) / len(a) for a, b in zip(*parts, strict=True))
+        pairs.append((wins.mean(axis=1), wins.mean(axis=0)))
+    covariance = sum(np.cov([a, b]) / len(a) for a, b in zip(*pairs, strict=True))
     errors = np.sqrt(np.diag(covariance))
     degrees = []
-    for one in parts:
+    for one in pairs:
         # Contributions of both classes, with Bessel's correction.
         sizes = [len(placements) for placements in one]
         contributions = np.concatenate(

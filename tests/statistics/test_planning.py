@@ -285,11 +285,13 @@ def test_areas_have_delongs_errors():
 def _degrees_by_placements(positive, scores):
     """2 V^2 / Var(V), with the sample variances and fourth moments of both classes' placements."""
     wins = np.sign(scores[positive][:, None] - scores[~positive]) / 2 + 0.5
-    parts = wins.mean(axis=1), wins.mean(axis=0)
-    variances = [one.var(ddof=1) / len(one) for one in parts]
-    relative = [stats.kurtosis(one, fisher=False) - 1.0 for one in parts]
-    spread = sum(v**2 * k / len(one) for v, k, one in zip(variances, relative, parts, strict=True))
-    return min(2.0 * sum(variances) ** 2 / spread, min(map(len, parts)) - 1)
+    placements = wins.mean(axis=1), wins.mean(axis=0)
+    variances = [one.var(ddof=1) / len(one) for one in placements]
+    relative = [stats.kurtosis(one, fisher=False) - 1.0 for one in placements]
+    spread = sum(
+        v**2 * k / len(one) for v, k, one in zip(variances, relative, placements, strict=True)
+    )
+    return min(2.0 * sum(variances) ** 2 / spread, min(map(len, placements)) - 1)
 
 
 def test_limits_of_areas_of_the_second_version_have_quantiles_of_the_smaller_class():
