@@ -289,8 +289,8 @@ def check_row(row):
     again = fit(row, data, container, n_fits=2 if change == "again" else 1)
     assert (again.status == "infeasible") == (first.status == "infeasible")
     # Other sums of the same numbers differ in their last digits. Where a search has one answer it
-    # is the same. Searches with models of groups or for three classes may end at other optima, which
-    # are as accurate, and those for guarantees at others that keep the bound.
+    # is the same. Searches with models of groups or for three classes may end at other optima,
+    # which are as accurate, and those for guarantees at others that keep the bound.
     if change in ("again", "container") or is_exact:
         assert (again.decisions == first.decisions[order]).all()
     elif row["level"] is None:
