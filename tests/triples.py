@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
@@ -175,7 +174,7 @@ def fit(row, data, container, factor=1.0, n_fits=1):
         if row["estimator"] in ("fitted", "known"):
             other = draw(row, 1)
             base, cv = GaussianNB().fit(pack(other.X, container), other.y), "prefit"
-        group_estimator = LogisticRegression()
+        group_estimator = GaussianNB()  # which knows no scale of weights
         if row["estimator"] == "known":
             group_estimator = "sensitive_features"
         model = ConstrainedClassifierCV(
@@ -290,11 +289,11 @@ def check_row(row):
     again = fit(row, data, container, n_fits=2 if change == "again" else 1)
     assert (again.status == "infeasible") == (first.status == "infeasible")
     # Other sums of the same numbers differ in their last digits. Where a search has one answer it
-    # is the same. Fits by models of groups are as accurate. Searches for three classes and for
-    # guarantees end at other local optima, which keep the bound.
+    # is the same. Searches with models of groups or for three classes may end at other optima,
+    # which are as accurate, and those for guarantees at others that keep the bound.
     if change in ("again", "container") or is_exact:
         assert (again.decisions == first.decisions[order]).all()
-    elif row["level"] is None and row["outcome"] != "three":
+    elif row["level"] is None:
         difference = accuracy(data, again.decisions) - accuracy(data, first.decisions[order])
         assert abs(difference) <= SLACK
 
