@@ -44,6 +44,7 @@ from benchmarks.papers.partial_fairness.acs_income import partial_acs
 from benchmarks.papers.partial_fairness.bank_columns import partial_bank
 from benchmarks.papers.partial_fairness.demographic_parity import partial_demographic
 from benchmarks.papers.partial_fairness.densities import partial_densities
+from benchmarks.papers.partial_fairness.enforced_table import partial_table_4
 from benchmarks.papers.partial_fairness.figures import partial_figures
 from benchmarks.papers.partial_fairness.idca_convergence import idca_convergence
 from benchmarks.papers.partial_fairness.networks import partial_networks
@@ -223,6 +224,7 @@ BENCHMARKS = {
     "partial-parity": partial_parity,
     "overfitting": overfitted_forest,
     "partial-bank": partial_bank,
+    "partial-table-4": partial_table_4,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
     "partial-networks": partial_networks,
