@@ -1,4 +1,4 @@
-"""Table 4 with the difference of the decisions bounded, and why a9a differs from the print.
+"""Table 4 with the difference of the decisions bounded, by the ramp and penalty of the package.
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
 difference-of-convex constraints", arXiv:2505.12530.
@@ -29,27 +29,29 @@ MAX_BEHIND = 1
 
 
 class Attempt(NamedTuple):
-    """Settings of a fit: ramp, penalty, and whether the decisions keep the tolerance."""
+    """Settings of a fit: ramp, penalty, and whether the decisions keep the tolerance.
 
-    width: float = 1.0
-    alpha: float = 0.0
+    The default ramp and penalty are those of the package. The model is the paper's, one per group.
+    """
+
+    width: float = 2.0
+    alpha: float = 1e-4
     enforcement: str | None = "auto"
 
 
 ATTEMPTS = {
-    "decisions, width 1": Attempt(),
-    "decisions, width 2, penalty 1e-4": Attempt(2.0, 1e-4),
-    "(15), width 1": Attempt(enforcement=None),
-    "(15), width 2, penalty 1e-4": Attempt(2.0, 1e-4, None),
+    "decisions, defaults": Attempt(),
+    "decisions, width 1": Attempt(width=1.0, alpha=0.0),
+    "(15)": Attempt(width=1.0, alpha=0.0, enforcement=None),
 }
-"""The first one is compared with the print; the others say what its difference comes from."""
+"""The first one is compared with the print. Of the others the last is the paper's problem."""
 
 
 @smallest(data, MAX_SAMPLES=3000)
 @smallest(
     COLUMNS={"a9a": "a9a"},
     CHECKED=("a9a",),
-    ATTEMPTS={"decisions, width 1": Attempt()},
+    ATTEMPTS={"decisions, defaults": Attempt()},
     TABLE_4={"a9a": dict([*TABLE_4["a9a"].items()][:2])},
 )
 def partial_table_4(budget):
@@ -65,8 +67,11 @@ def partial_table_4(budget):
         for printed in (row[:2] for row in TABLE_4[name].values())
     ]
     first = next(iter(ATTEMPTS))
+    # The print has four digits.
     behind = [
-        one["data"] for one in records if one["data"] in CHECKED and not one[first] >= one["paper"]
+        one["data"]
+        for one in records
+        if one["data"] in CHECKED and not round(one[first], 4) >= one["paper"]
     ]
     title = (
         f"Table 4, ten percentiles: accuracy on the test rows at the printed fairness, means of "
