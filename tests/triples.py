@@ -314,6 +314,18 @@ def take(data, rows):
     return Data(data.X[rows], data.y[rows], groups, weights, members)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(map(str, row.values())))
-def test_rows_of_all_triples(row):
+def name_row(row):
+    return "-".join(map(str, row.values()))
+
+
+BEHIND = "Scores without constraint keep the looser bound, but are right less often."
+EXPECTED_FAILURES = {"folds-recall-looser-unknown-zeros-polars-None-text": BEHIND}
+"""Rows that fail, with the reasons."""
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_row)
+def test_rows_of_all_triples(row, request):
+    if name_row(row) in EXPECTED_FAILURES:
+        reason = EXPECTED_FAILURES[name_row(row)]
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     check_row(row)
