@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest \
-	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
+	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench figures environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make manifests  a conda recipe and a bill of materials (SBOM), in build/manifests"
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
+	@echo "make figures NAMES=...  run benchmarks in full, and put their figures into the pages"
 	@echo "make clean   remove the environment and everything that was built"
 
 demo: $(VENV)/.has-plot
@@ -186,6 +187,11 @@ doc: $(VENV)/.has-doc
 	$(BIN)/python doc/widths.py
 	$(BIN)/python doc/searches.py
 	@echo "The documentation is in doc/_build/html/index.html"
+
+figures: $(BENCH)/.installed
+	$(BENCH)/bin/python doc/printed.py run $(NAMES)
+	$(BENCH)/bin/python doc/printed.py write
+	git diff --stat
 
 bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
