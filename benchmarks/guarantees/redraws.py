@@ -349,7 +349,7 @@ def _fit(name, samples, rows, level):
         "probability": model.guarantee_probability_,
         "guaranteed": model.verdict_ == "shown",
         "kept": bool((gaps <= [part.tolerance for part in bound(name)]).all()),
-        "limit kept": bool((gaps <= model.guaranteed_tolerances_).all()),
+        "limit kept": bool((gaps <= np.array(model.guaranteed_tolerances_, dtype=float)).all()),
         "accuracy": float(np.average(decisions == (samples.target > 0), weights=samples.weights)),
         "selected": float(np.average(decisions, weights=samples.weights)),
         "is_constant": bool(decisions.all() or not decisions.any()),

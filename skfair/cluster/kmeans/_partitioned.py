@@ -53,6 +53,8 @@ from skfair.cluster.kmeans._transport import solve_transport
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dask.array import Array as DaskArray
+
     from skfair._groups.samples import EncodedBlock
     from skfair._kernels.kmeans import Clustering
     from skfair.cluster._base import ClusterRequirements
@@ -348,13 +350,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return replace_labels(self, point, labels)
 
-    def complete_labels(self, labels: Partitions, centers: np.ndarray) -> np.ndarray:
+    def complete_labels(self, labels: Partitions, centers: np.ndarray) -> np.ndarray | DaskArray:
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
         self.summary.check_unchanged(self.blocks)
         if sum(self.summary.partition_lengths) > self.n_samples:
             mean = self.summary.mean
             labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)
-        return np.asarray(labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32)))
+        return labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32))
 
 
 def _to_problem(

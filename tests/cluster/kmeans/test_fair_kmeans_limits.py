@@ -74,7 +74,9 @@ def test_all_requirements_hold_up_to_one_sample(drawn):
     holds = keeps_balance(counts, level, 1, members=by_group)
     holds &= keeps_balance(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
     assert holds or by_group.min() < model.n_clusters
-    assert (model.status_ != "infeasible") == holds == (not model.constraint_violation_ > 0)
+    assert (
+        (model.status_ != "infeasible") == holds == (not (model.constraint_violation_ or 0.0) > 0)
+    )
     assert model.assignment_lower_bound_ <= model.inertia_
 
 

@@ -104,6 +104,7 @@ def test_more_starts_lower_the_cost_of_tight_balances_of_small_groups():
     assert ten.mean() <= 0.998 * one.mean()
 
 
+@pytest.mark.filterwarnings("ignore:FairKMeans stopped after max_iter=1")
 def test_starts_from_random_samples_that_may_take_one_iteration_are_nested():
     """Without iterations every start has an end of its own."""
     X, _ = draw(0)
