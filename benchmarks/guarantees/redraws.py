@@ -346,7 +346,7 @@ def _fit(name, samples, rows, level):
     decisions = scores > 0
     gaps = np.array([part.value(scores) for part in bound(name)])
     return {
-        "probability": model.guarantee_probability_,
+        "probability": np.nan if level is None else model.guarantee_probability_,
         "guaranteed": model.verdict_ == "shown",
         "kept": bool((gaps <= [part.tolerance for part in bound(name)]).all()),
         "limit kept": bool((gaps <= np.array(model.guaranteed_tolerances_, dtype=float)).all()),
