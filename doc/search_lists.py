@@ -1,7 +1,7 @@
 """Searches that users make -> parts of names of pages that answer them, by list.
 
-`TUNED` names the lists to which the search and the entries of the index were tuned. Others judge it
-by words that were not foreseen: do not read their misses when you change the search.
+`TUNED` names the lists to which the search, the entries of the index or words of pages were tuned.
+Others judge it by words that were not foreseen: do not read their misses when you change them.
 """
 
 WANTED = {
@@ -201,7 +201,7 @@ SECOND_LOOK = {
     "ThresholdOptimizer": "moving|comparison",
 }
 
-UNSEEN = {
+FORTY = {
     "is my classifier sexist": "audit",
     "bank loans women rejected more often": "plot_loan_parity|fair_classification|audit",
     "applicants hired by gender": "audit|laws",
@@ -249,6 +249,6 @@ LISTS = {
     "first look": FIRST_LOOK,
     "held out": HELD_OUT,
     "second look": SECOND_LOOK,
-    "unseen": UNSEEN,
+    "forty": FORTY,
 }
-TUNED = "wanted", "first look"
+TUNED = "wanted", "first look", "forty"
