@@ -127,6 +127,7 @@ sphinx_gallery_conf = {
         "../examples/partial_parity",
         "../examples/clustering",
         "../examples/solvers",
+        "../examples/papers",
     ],
     "download_all_examples": False,
     "ignore_repr_types": r"matplotlib|Display",

@@ -22,7 +22,8 @@ REQUIRED = {
     "first look": (40, 53, 0),
     "held out": (13, 17, 0),
     "second look": (12, 18, 0),
-    "unseen": (19, 30, 0),
+    "third look": (15, 20, 0),
+    "forty": (24, 32, 0),
     "titles of pages": (41, 41, 0),
     "titles of sections": (260, 265, 0),
 }

@@ -102,6 +102,12 @@ DOORS = {
             "fair_ranking",
         ),
         Task(
+            "Can every list of results have a quota of each group among its first k?",
+            "`rerank`",
+            "ranking",
+            "fair_ranking",
+        ),
+        Task(
             "Can prediction sets contain the truth equally often? Conformal prediction",
             "`ConformalClassifier`, `ConformalRegressor`",
             "conformal",
@@ -119,6 +125,12 @@ DOORS = {
             "model_selection",
             "pipelines",
         ),
+        Task(
+            "Can I test all candidates of a search against the model in use?",
+            "`refit_candidates`",
+            "model_selection",
+            "alternatives",
+        ),
     ],
     "Bound": [
         Task(
@@ -132,6 +144,12 @@ DOORS = {
             "`FairKMeans`, `FairKMedoids`",
             "cluster",
             "balanced_clusters",
+        ),
+        Task(
+            "Can zones stay in one piece, and households together? School districts, territories",
+            "`FairKMedoids`",
+            "cluster",
+            "territories",
         ),
         Task(
             "Can clusters of a graph, or with a kernel, contain every group?",

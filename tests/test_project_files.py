@@ -93,7 +93,9 @@ def test_a_page_on_laws_says_of_each_what_is_in_a_report_and_what_is_lacking():
     page = (HOME / "doc/laws.rst").read_text(encoding="utf-8")
     sections = re.split(r"\n=+\n", page.split("\nRules, sources and dates\n")[1])[1:-1]
     assert len(sections) == 6
-    assert all("- in the report" in section and "**Lacking:**" in section for section in sections)
+    assert all(
+        "- in the report" in section and "**A report lacks**" in section for section in sections
+    )
     assert "no legal advice" in page
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skfair.audit._sentences import Quantity
 
 _STYLE = """<style>
-.skfair-report .course{--open:#8a939d;--shown:#00795a;--contradicted:#b84a00;margin:1rem 0}
+.skfair-report .course{--open:#68717b;--shown:#00795a;--contradicted:#b84a00;margin:1rem 0}
 .skfair-report .course figcaption{font-weight:600;font-size:.9rem;padding:.9rem 0 .2rem}
 .skfair-report .course ul{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding:0;
 font-size:.82rem}
@@ -46,9 +46,9 @@ font-weight:600;padding-left:.3rem;white-space:nowrap;border-right:1px solid var
 .skfair-report .course .alarms span{position:absolute;transform:translateX(-50%);
 color:var(--far);font-size:.8rem}
 .skfair-report .course .times{justify-content:space-between;color:var(--soft)}
-.skfair-report .course .g0{stroke:#0072b2}.skfair-report .course .g1{stroke:#c77f00}
+.skfair-report .course .g0{stroke:#0072b2}.skfair-report .course .g1{stroke:#c77700}
 .skfair-report .course .g2{stroke:#00795a}.skfair-report .course .g3{stroke:#b0568a}
-.skfair-report .course .g4{stroke:#b84a00}.skfair-report .course .g5{stroke:#56b4e9}
+.skfair-report .course .g4{stroke:#b84a00}.skfair-report .course .g5{stroke:#2e96d0}
 .skfair-report .course .g6{stroke:#882255}.skfair-report .course .g7{stroke:#8a939d}
 .skfair-report .course :is(.g1,.g5){stroke-dasharray:7 3}
 .skfair-report .course :is(.g2,.g6){stroke-dasharray:2 3}

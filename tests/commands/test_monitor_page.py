@@ -2,13 +2,14 @@
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair._commands.monitor_course import _trace
+from skfair._commands.monitor_course import _STYLE, _trace
 from skfair.audit._formats import Axis, Picture, _draw
 from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import describe_quantity
@@ -142,3 +143,33 @@ def test_an_arrow_marks_a_limit_beyond_the_axis(limits, n_arrows):
     picture = Picture(Axis(0.0, 0.4, ("0",)), [(0.2, "near")], limits)
     arrows = re.findall(r'd="M(98|2) 4L(100|0) 10L\1 16"', _draw(picture))
     assert len(arrows) == n_arrows
+
+
+def measure_contrast(color, ground):
+    """Contrast of two colours, as #rrggbb (WCAG 2.1)."""
+    levels = np.array(
+        [[int(one[i : i + 2], 16) / 255 for i in (1, 3, 5)] for one in (color, ground)]
+    )
+    linear = np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
+    dark, bright = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_lines_of_groups_and_words_in_the_band_have_contrast():
+    light, _, dark = _STYLE.partition("@media (prefers-color-scheme:dark){")
+    pattern = r"(\.g\d\{stroke|--(?:open|shown|contradicted)):(#[0-9a-f]{6})"
+    of_light = dict(re.findall(pattern, light))
+    of_dark = of_light | dict(re.findall(pattern, dark))
+    assert len(of_light) == len(of_dark) == 11
+    for colors, ground in ((of_light, "#ffffff"), (of_dark, "#0d1117")):
+        assert min(measure_contrast(color, ground) for color in colors.values()) >= 3
+        words = [color for name, color in colors.items() if name.startswith("--")]
+        assert min(measure_contrast(color, "#ffffff") for color in words) >= 4.5
+
+
+@pytest.mark.parametrize(("name", "ground"), [("logo", "#ffffff"), ("logo_dark", "#121212")])
+def test_logos_have_contrast(name, ground):
+    picture = (Path(__file__).parents[2] / "doc" / "_static" / f"{name}.svg").read_text("utf-8")
+    colors = re.findall(r"#[0-9A-Fa-f]{6}", picture)
+    assert len(set(colors)) == 4
+    assert min(measure_contrast(color, ground) for color in colors) >= 3
