@@ -168,12 +168,14 @@ def test_a_fall_of_the_gap_of_two_groups_has_the_whole_error(after):
 
 
 def test_a_fall_to_a_known_gap_divides_the_error():
-    """The model selects nobody: both forms are -D_1, so that either sign may be wrong by chance."""
+    """The later gap is 0: both forms are -D_1, so that either sign may be wrong by chance."""
     n = 600
     groups = np.repeat([0, 1], n)
-    nobody = np.zeros(2 * n)
+    rejected = np.zeros(2 * n)
     highs = [
-        change_interval(_select((330, count), n), nobody, groups, 2, is_paired=False, level=0.9)[1]
+        change_interval(_select((330, count), n), rejected, groups, 2, is_paired=False, level=0.9)[
+            1
+        ]
         for count in (299, 260)
     ]
     # The one-sided p-values are .036 and .00002.
