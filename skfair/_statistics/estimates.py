@@ -694,14 +694,17 @@ def change_upper_limit(
     .. math:: \max D_2 - \max D_1 \le D_2(i, j) - D_1(k, l)
 
     may be the smaller limit, for any pair (k, l), such as the one of the largest difference here.
-    Half of the error is divided among all of these. Both arrays of forms, csr_arrays, have the same
-    pairs in the same order.
+    Three quarters of the error are divided among all of these. Of two groups a gap that becomes
+    smaller has the whole error. Both arrays of forms, csr_arrays, have the same pairs in the same
+    order.
     """
     error = 1.0 - level
-    apart = np.inf
     if before.shape[0] > 2:
-        error /= 2.0
-        apart = limit_against_fixed_pairs(estimates, before, after, error)
+        share = _FIXED_PAIRS_ERROR_SHARE
+        apart = limit_against_fixed_pairs(estimates, before, after, share * error)
+        error *= 1.0 - share
+    else:
+        apart = _limit_fall_of_two(estimates, before, after, level)
     screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
     # First screen: the pairs that may attain the second gap.
     lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
@@ -720,6 +723,39 @@ def change_upper_limit(
     return float(min(limits[may_attain].max(), apart))
 
 
+def _limit_fall_of_two(
+    estimates: Estimates, before: sparse.csr_array, after: sparse.csr_array, level: float
+) -> float:
+    r"""Upper limit, below 0, of the change of the gap of two groups; infinity if there is none.
+
+    With :math:`D_t` the difference of both groups,
+
+    .. math:: |D_2| - |D_1| = \min_s \max(D_2 - s D_1, -D_2 - s D_1), \quad s = \pm 1.
+
+    For each sign s both forms have to be below 0, so that neither has a part of the error (Berger,
+    Technometrics, 1982). Limits of both signs are rarely wrong together: unless the forms are
+    highly correlated, as where the second gap is known, the error of both is that of one.
+    """
+    # The rows of each array are the two signs, since the second row of differences is -D_t.
+    forms = after - before, -after - before
+    uppers = np.array([estimates.upper(one, level) for one in forms])
+    sign = uppers.max(axis=0).argmin()
+    high = uppers[:, sign].max()
+    if high >= 0.0:
+        return np.inf
+    # Correlation of both forms, by their margins and by that of half their sum, -s D_1.
+    one, other, half = (
+        estimates.upper(form[[sign]], level)[0] - (form[[sign]] @ estimates.values)[0]
+        for form in (*forms, -before)
+    )
+    is_correlated = 4.0 * half**2 - one**2 - other**2 > 2.0 * _MAX_CORRELATION * one * other
+    return np.inf if is_correlated else float(high)
+
+
+_MAX_CORRELATION = 0.5
+"""Correlation of two limits up to which the error of either is that of one."""
+
+
 def limit_against_fixed_pairs(
     estimates: Estimates, before: sparse.csr_array, after: sparse.csr_array, error: float
 ) -> float:
@@ -735,6 +771,9 @@ def limit_against_fixed_pairs(
         for pair in largest
     )
 
+
+_FIXED_PAIRS_ERROR_SHARE = 0.75
+"""Share of an error that limits against fixed pairs take, where there are three groups or more."""
 
 _N_FIXED_PAIRS = 3
 """Pairs of the largest differences that are tried."""

@@ -9,7 +9,12 @@ from scipy import stats
 
 from skfair._groups.events import Events
 from skfair._statistics.bounded_means import make_estimates
-from skfair._statistics.estimates import change_upper_limit, pairwise_contrasts, rate_limits
+from skfair._statistics.estimates import (
+    _MAX_CORRELATION,
+    change_upper_limit,
+    pairwise_contrasts,
+    rate_limits,
+)
 from skfair.audit import Audit
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 from tests.audit.doors import compare_models, compare_periods
@@ -138,6 +143,56 @@ def test_intervals_of_changes_hold(first, second, is_paired):
         n_held += low <= truth <= high
     # Intervals that hold in .8 of samples would pass with a probability of .05.
     assert n_held >= stats.binom.ppf(0.001, 100, 0.95)
+
+
+def _select(counts, n):
+    """Decisions of groups of n samples each, of which so many are positive."""
+    return np.concatenate([np.arange(n) < count for count in counts])
+
+
+@pytest.mark.parametrize("after", [(110, 95), (95, 110)])
+def test_a_fall_of_the_gap_of_two_groups_has_the_whole_error(after):
+    """Newcombe's limits by hand: both D_2 - D_1 and -D_2 - D_1 are below the limit."""
+    n, end, before = 250, 0.95, (150, 75)
+    groups = np.repeat([0, 1], n)
+    _, high = change_interval(
+        _select(before, n), _select(after, n), groups, 2, is_paired=False, level=0.9
+    )
+    rates = np.array([*before, *after]) / n
+    low_rates, high_rates = rate_limits(rates, n, end)
+    uppers = []
+    for signs in ([-1, 1, 1, -1], [-1, 1, -1, 1]):
+        reach = np.where(np.array(signs) > 0, high_rates - rates, rates - low_rates)
+        uppers.append(signs @ rates + np.sqrt((reach**2).sum()))
+    assert high == pytest.approx(max(uppers)) and high < 0.0
+
+
+def test_a_fall_to_a_known_gap_divides_the_error():
+    """The later gap is 0: both forms are -D_1, so that either sign may be wrong by chance."""
+    n = 600
+    groups = np.repeat([0, 1], n)
+    rejected = np.zeros(2 * n)
+    highs = [
+        change_interval(_select((330, count), n), rejected, groups, 2, is_paired=False, level=0.9)[
+            1
+        ]
+        for count in (299, 260)
+    ]
+    # The one-sided p-values are .036 and .00002.
+    assert highs[0] >= 0.0 > highs[1]
+
+
+@pytest.mark.parametrize("error", [0.05, 0.025, 0.01])
+def test_limits_of_both_signs_err_together_no_more_than_one(error):
+    """The largest error at the boundary, where one form is 0 and the other is anything."""
+    z = stats.norm.isf(error)
+    for correlation in (-0.5, 0.0, 0.3, _MAX_CORRELATION):
+        both = stats.multivariate_normal(cov=[[1.0, correlation], [correlation, 1.0]])
+        other = np.linspace(0.0, 6.0, 25)
+        # Both forms are far above 0, or both are far below.
+        either = both.cdf(np.column_stack([np.full(25, -z), other - z]))
+        either = either + both.cdf(np.column_stack([np.full(25, -z), -other - z]))
+        assert either.max() <= error + 1e-5
 
 
 def test_a_large_change_is_shown_and_none_is_not(paired_report):
