@@ -302,8 +302,9 @@ def rename(groups):
     """The same groups with names in another order; that of a reference stays."""
     if isinstance(groups, pd.DataFrame):
         return groups.replace({"m": "a", "young": "a"})
-    names = {"m": "a", "x": "zz", 10: 3, True: True}
-    return np.array([names.get(one, one) for one in groups.tolist()], dtype=groups.dtype)
+    names = {"m": "a", "x": "zz", 10: 3}
+    labels = [names.get(one, one) for one in groups.tolist()]
+    return np.array(labels, dtype=object if groups.dtype == object else None)
 
 
 def take(data, rows):
