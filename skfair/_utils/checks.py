@@ -120,6 +120,12 @@ def check_flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
+def check_text(name: str, value: str) -> None:
+    """Raise unless the argument `name` is a text."""
+    if not isinstance(value, str):
+        raise argument_error(f"{name} must be a str; got {value!r}.")
+
+
 def check_model(estimator: BaseEstimator) -> None:
     """Raise for a class, and for an object without ``fit`` and ``predict``."""
     if isinstance(estimator, type):
@@ -135,10 +141,12 @@ def check_model(estimator: BaseEstimator) -> None:
         )
 
 
-def check_path(path: str | PathLike[str]) -> Path:
-    """The path of a file that users pass as `path`."""
+def check_path(path: str | PathLike[str], name: str = "path", what: str = "file") -> Path:
+    """The path of a file or a folder that users pass as the argument `name`."""
     if not isinstance(path, str | PathLike):
-        raise argument_error(f"path must be the name of a file or a pathlib.Path; got {path!r}.")
+        raise argument_error(
+            f"{name} must be the name of a {what} or a pathlib.Path; got {path!r}."
+        )
     return Path(path)
 
 
