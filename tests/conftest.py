@@ -33,7 +33,9 @@ QUIET_CLUSTER = {
 }
 """Settings of Dask without which a cluster uses a tenth of a core while it waits."""
 
-TYPE_OF_NUMPY = re.compile(r"\bnp\.\w+\(")
+TYPE_OF_NUMPY = re.compile(
+    r"\bnp\.(True_|False_|(str_|bytes_|(u?int|float|complex|datetime|timedelta)\d+|longdouble)\()"
+)
 """How numpy 2 writes its scalars, as in np.float64(0.5)."""
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.

@@ -380,7 +380,7 @@ def test_arguments_must_have_equal_lengths_and_indices(estimator, data):
         fit(model, X, y, groups[1:])
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
         fit(model, X, y[1:], groups)
-    with pytest.raises(ValueError, match=r"sample_weight.shape == \(499,\)"):
+    with pytest.raises(ValueError, match="one weight for each of the 500 samples, but has 499"):
         fit(model, X, y, groups, np.ones(499))
     with pytest.raises(ValueError, match=r"same pandas index.*\.loc\[X\.index\].*to_numpy"):
         fit(model, pd.DataFrame(X), y, pd.Series(groups)[::-1])

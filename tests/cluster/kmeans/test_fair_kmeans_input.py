@@ -487,7 +487,7 @@ def test_starting_centres_must_fit_the_data(blobs, init):
     [
         (-np.ones(120), "[Nn]egative"),
         (np.zeros(120), "at least one non-zero"),
-        (np.ones(119), "sample_weight.shape"),
+        (np.ones(119), "one weight for each of the 120 samples, but has 119"),
         (np.full(120, np.nan), "NaN"),
     ],
 )
