@@ -199,7 +199,7 @@ def check_fetch_options(
 def cache_folder(data_home: PathLike[str] | str | None) -> Path:
     """Subfolder ``skfair`` of scikit-learn's data home."""
     check_fetch_options(data_home)
-    return Path(get_data_home(data_home), "skfair")  # type: ignore[arg-type]
+    return Path(get_data_home(data_home), "skfair")
 
 
 def find_user_file(remote: RemoteFile) -> Path | None:
