@@ -515,10 +515,11 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
     the constraint or metric that has this largest gap. Anything else raises a ValueError.
     """
     is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool | np.bool_)
+    passed = tolerance.item() if isinstance(tolerance, np.generic) else tolerance
     if is_number and tolerance > largest:
         whose = "" if of is None else f" for {of}"
         raise ValueError(
-            f"{name}={tolerance!r} is more than any gap between rates can be, which is "
+            f"{name}={passed!r} is more than any gap between rates can be, which is "
             f"{largest:g}{whose}. Rates are fractions: {name}=0.05 is five percentage points."
         )
     is_inside = is_number and 0.0 <= tolerance < np.inf
@@ -530,7 +531,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
         low = "at least 0" if closed in ("both", "left") else "positive"
         high = "at most" if closed in ("both", "right") else "less than"
         bound = "" if largest == np.inf else f" and {high} {largest:g}"
-        raise argument_error(f"{name} must be a finite number, {low}{bound}; got {tolerance!r}.")
+        raise argument_error(f"{name} must be a finite number, {low}{bound}; got {passed!r}.")
     return float(tolerance)
 
 
