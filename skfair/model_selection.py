@@ -92,6 +92,11 @@ def fit_ladder(
     >>> position, claim.verdict
     (4, 'shown')
     """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "estimator must be an object with get_params and fit, such as "
+            f"ConstrainedClassifierCV(); got {estimator!r}."
+        )
     if parameter not in estimator.get_params():
         raise argument_error(
             f"parameter must be one of {type(estimator).__name__}.get_params(), but is "

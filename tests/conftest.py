@@ -7,6 +7,7 @@ import gc
 import hashlib
 import importlib
 import os
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -32,6 +33,11 @@ QUIET_CLUSTER = {
 }
 """Settings of Dask without which a cluster uses a tenth of a core while it waits."""
 
+TYPE_OF_NUMPY = re.compile(
+    r"\bnp\.(True_|False_|(str_|bytes_|(u?int|float|complex|datetime|timedelta)\d+|longdouble)\()"
+)
+"""How numpy 2 writes its scalars, as in np.float64(0.5)."""
+
 # Figures are drawn into memory; this must be said before matplotlib is imported.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -48,6 +54,22 @@ def pytest_collection(session):
             # Collection reports what cannot be imported.
             with contextlib.suppress(Exception, pytest.skip.Exception):
                 importlib.import_module(".".join(parts))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def refuse_types_of_numpy_in_messages():
+    """Fail tests that expect an error whose message writes 'a' as np.str_('a')."""
+    leave = pytest.RaisesExc.__exit__
+
+    def leave_and_check(context, kind, error, traceback):
+        is_expected = leave(context, kind, error, traceback)
+        if is_expected and TYPE_OF_NUMPY.search(str(error)):
+            pytest.fail(f"The message shows types of numpy: {error}")
+        return is_expected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pytest.RaisesExc, "__exit__", leave_and_check)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score
 
 from skfair.__main__ import main
 from skfair.audit import Audit, FairnessReport, last_shown
@@ -16,7 +17,7 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans
 from skfair.datasets import load_patients, make_fair_sbm
 from skfair.losses import HingeLoss, QuantileLoss
-from skfair.metrics import accuracy_score_difference
+from skfair.metrics import GroupMetric, accuracy_score_difference
 from skfair.model_selection import fit_ladder
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
@@ -81,6 +82,7 @@ def test_files_that_commands_do_not_read(name, tmp_path, capsys):
 
 
 COLUMN = X["age"].to_numpy()
+AUDIT = Audit.from_predictions(Y, Y, sensitive_features=GROUP)
 WRONG_CALLS = {
     "ragged labels": (
         lambda: accuracy_score_difference([[1], [1, 2]] * 60, Y, sensitive_features=GROUP),
@@ -147,6 +149,43 @@ WRONG_CALLS = {
     "text as a switch": (
         lambda: load_patients(return_X_y="yes"),
         "return_X_y must be True or False; got 'yes'",
+    ),
+    "facts in a list": (
+        lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, source=["2025"]),
+        r"source must be a dict of str to str, .*; got \['2025'\]",
+    ),
+    "a number as a fact": (
+        lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, source={"year": 2025}),
+        "source must be a dict of str to str",
+    ),
+    "a number as a title": (lambda: AUDIT.report(title=3), "title must be a str; got 3"),
+    "text as a switch of a report": (
+        lambda: AUDIT.report(by_threshold="no"),
+        "by_threshold must be True or False; got 'no'",
+    ),
+    "text as a switch of a page": (
+        lambda: AUDIT.report().to_html(interactive="no"),
+        "interactive must be True or False; got 'no'",
+    ),
+    "a ledger in memory": (
+        lambda: AUDIT.certify("demographic_parity", 0.5, ledger={}),
+        r"ledger must be the name of a file or a pathlib.Path; got \{\}",
+    ),
+    "a column by position": (
+        lambda: Audit.from_counts(TABLE.assign(n=1), counts=2, sensitive_features="sex"),
+        "counts must be the name of a column, as a str; got 2",
+    ),
+    "a text as a table": (
+        lambda: Audit.from_counts("counts.csv", counts="n", sensitive_features="sex"),
+        "table must be a table with a row for each combination of values",
+    ),
+    "a name by number": (
+        lambda: GroupMetric(accuracy_score, name=3),
+        "name must be a str; got 3",
+    ),
+    "a ladder of a class": (
+        lambda: fit_ladder(ConstrainedERMClassifier, X, Y),
+        "estimator must be an object with get_params and fit",
     ),
     "a burden by name": (
         lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, burden="no"),

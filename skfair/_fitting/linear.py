@@ -52,7 +52,13 @@ from skfair._problems.linear import (
 )
 from skfair._problems.model import times_vector
 from skfair._problems.problem import needs_subsample
-from skfair._utils.checks import check_finite_squares, join_names, resolve_name, validate_data
+from skfair._utils.checks import (
+    check_finite_squares,
+    join_names,
+    resolve_name,
+    to_floats,
+    validate_data,
+)
 from skfair._utils.sklearn import StrOptions
 from skfair.constraints import PARTIAL_CRITERIA
 from skfair.constraints._constraint import check_whose_tolerance
@@ -447,10 +453,8 @@ def make_representatives(summary, estimator, is_real, is_compared):
 
 
 def _check_real_target(y: np.ndarray, name: str) -> np.ndarray:
-    y = check_array(
-        y, dtype=float, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
-    )
-    y = column_or_1d(y)
+    y = to_floats("y", column_or_1d(y))
+    y = check_array(y, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y")
     check_finite_squares(y, "y")
     return y
 

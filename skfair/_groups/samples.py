@@ -356,9 +356,10 @@ def check_clusters(groups: TableLike, n_samples: int) -> np.ndarray:
             "missing; give samples that belong to no other an id of their own."
         )
     if len(labels) < 2:
+        shared = np.ravel(labels).tolist()[0]
         raise argument_error(
             "groups must have at least two different values, because samples of equal value belong "
-            f"together and are never divided, but all are {labels[0]!r}. (The groups to compare "
+            f"together and are never divided, but all are {shared!r}. (The groups to compare "
             "are passed as sensitive_features.)"
         )
     return codes
@@ -598,7 +599,7 @@ def check_partition(partition: Block, name: str) -> tuple[np.ndarray, np.ndarray
     check_finite_squares(X, "X")
     weights = partition.get("sample_weight")
     if weights is not None:
-        weights = column_or_1d(weights).astype(float)
+        weights = to_floats("sample_weight", column_or_1d(weights))
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
             raise ValueError("Sample weights must be finite and not negative numbers.")
     labels = partition.get("sensitive_features", np.full(len(X), "all"))

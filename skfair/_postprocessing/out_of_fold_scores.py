@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from skfair._partitions import partitions_of
 from skfair._partitions.collections import is_partitioned
 from skfair._postprocessing.folds import check_out_of_bag, make_folds
-from skfair._utils.checks import explain_conversion, warn
+from skfair._utils.checks import explain_conversion, join_names, warn
 from skfair._utils.copies import (
     hash_rows,
     refuse_training_data,
@@ -169,7 +169,10 @@ def _finite_output(
     try:
         scores = np.asarray(output, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
+        values = map(repr, np.asarray(output, dtype=object).ravel().tolist())
+        raise ValueError(
+            f"{name} must return an array of numbers, but returned {join_names(values, 3)}."
+        ) from error
     n_samples = count_samples(X)
     if scores.ndim not in (1, 2) or len(scores) != n_samples:
         raise ValueError(

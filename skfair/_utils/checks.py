@@ -120,6 +120,12 @@ def check_flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
+def check_text(name: str, value: str) -> None:
+    """Raise unless the argument `name` is a text."""
+    if not isinstance(value, str):
+        raise argument_error(f"{name} must be a str; got {value!r}.")
+
+
 def check_model(estimator: BaseEstimator) -> None:
     """Raise for a class, and for an object without ``fit`` and ``predict``."""
     if isinstance(estimator, type):
@@ -135,10 +141,12 @@ def check_model(estimator: BaseEstimator) -> None:
         )
 
 
-def check_path(path: str | PathLike[str]) -> Path:
-    """The path of a file that users pass as `path`."""
+def check_path(path: str | PathLike[str], name: str = "path", what: str = "file") -> Path:
+    """The path of a file or a folder that users pass as the argument `name`."""
     if not isinstance(path, str | PathLike):
-        raise argument_error(f"path must be the name of a file or a pathlib.Path; got {path!r}.")
+        raise argument_error(
+            f"{name} must be the name of a {what} or a pathlib.Path; got {path!r}."
+        )
     return Path(path)
 
 
@@ -507,10 +515,11 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
     the constraint or metric that has this largest gap. Anything else raises a ValueError.
     """
     is_number = isinstance(tolerance, Real) and not isinstance(tolerance, bool | np.bool_)
+    passed = tolerance.item() if isinstance(tolerance, np.generic) else tolerance
     if is_number and tolerance > largest:
         whose = "" if of is None else f" for {of}"
         raise ValueError(
-            f"{name}={tolerance!r} is more than any gap between rates can be, which is "
+            f"{name}={passed!r} is more than any gap between rates can be, which is "
             f"{largest:g}{whose}. Rates are fractions: {name}=0.05 is five percentage points."
         )
     is_inside = is_number and 0.0 <= tolerance < np.inf
@@ -522,7 +531,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
         low = "at least 0" if closed in ("both", "left") else "positive"
         high = "at most" if closed in ("both", "right") else "less than"
         bound = "" if largest == np.inf else f" and {high} {largest:g}"
-        raise argument_error(f"{name} must be a finite number, {low}{bound}; got {tolerance!r}.")
+        raise argument_error(f"{name} must be a finite number, {low}{bound}; got {passed!r}.")
     return float(tolerance)
 
 

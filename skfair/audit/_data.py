@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -145,6 +145,7 @@ class AuditData:
         the columns of a file, as they are written.
         """
         check_group_size(min_group_size)
+        check_source(source)
         names = {
             role: name for role, one in columns.items() if (name := getattr(one, "name", None))
         }
@@ -494,13 +495,22 @@ class AuditData:
         >>> audit.report().gaps[["gap", "gap_low", "gap_high"]].round(4).to_numpy().tolist()
         [[0.05, 0.0499, 0.0501]]
         """
-        table = pd.DataFrame(to_pandas_table(table))
+        table = to_pandas_table(table)
+        is_table = isinstance(table, pd.DataFrame | Mapping | Sequence | np.ndarray)
+        if isinstance(table, str) or not is_table:
+            raise argument_error(
+                "table must be a table with a row for each combination of values, such as a pandas "
+                f"or polars DataFrame; got {table!r}."
+            )
+        table = pd.DataFrame(table)
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
         roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
         for role, name in (roles | {"counts": counts}).items():
-            if name is not None and not isinstance(name, Hashable):
-                raise argument_error(f"{role} must be the name of a column; got {name!r}.")
+            if name is not None and not isinstance(name, str):
+                raise argument_error(
+                    f"{role} must be the name of a column, as a str; got {name!r}."
+                )
         named = [name for name in (counts, *roles.values()) if name is not None]
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
         columns = {role: table[name] for role, name in roles.items() if name is not None}
@@ -721,6 +731,16 @@ class _Checked(NamedTuple):
     columns: dict[str, np.ndarray]
     is_used: np.ndarray
     strata: Any
+
+
+def check_source(source: dict[str, str] | None) -> None:
+    """Raise unless facts about data are texts by name."""
+    facts = source.items() if isinstance(source, dict) else [(source, "")]
+    if source is not None and not all(isinstance(one, str) for fact in facts for one in fact):
+        raise argument_error(
+            "source must be a dict of str to str, as in {'data': 'applications of 2025'}; got "
+            f"{source!r}."
+        )
 
 
 def _find_index(columns: dict[str, Any]) -> pd.Index | None:

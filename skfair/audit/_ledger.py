@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._groups.groups import attribute_columns
-from skfair._utils.checks import argument_error
+from skfair._utils.checks import argument_error, check_path
 from skfair._utils.fit import lock_file, write_text
 from skfair.audit._formats import add_header, load_content
 
@@ -48,7 +48,7 @@ def count_attempt(
     """
     check_salt(salt)
     digest = digest_samples(samples, outcomes)
-    path = Path(ledger)
+    path = check_path(ledger, "ledger")
     with lock_file(path):
         attempts, salt_check = _read_ledger(path) if path.exists() else ({}, None)
         if salt is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._statistics.estimates import check_level
-from skfair._utils.checks import argument_error, check_choice, join_names
+from skfair._utils.checks import argument_error, check_choice, check_flag, check_text, join_names
 from skfair._utils.fit import write_text
 from skfair.audit._formats import (
     collect_facts,
@@ -374,7 +374,7 @@ class FairnessReport(ReportData):
             If the page is interactive, and a summary or the report of protected counts.
         """
         page = self._render_page(self._sections(summary), full)
-        if interactive:
+        if check_flag("interactive", interactive):
             page = add_script(page, self, summary)
         return write_text(page, path)
 
@@ -499,6 +499,9 @@ def report_audit(
             "subgroups must be a SubgroupReport or None, got "
             f"{settings.subgroups!r}. Pass audit.subgroups(), the result of a search."
         )
+    check_flag("by_threshold", settings.by_threshold)
+    if settings.title is not None:
+        check_text("title", settings.title)
     every = _report_samples(audit, settings)
     if min_published is None:
         return every

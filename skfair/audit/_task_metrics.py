@@ -200,7 +200,7 @@ def infer_task(task: str | None, columns: dict[str, np.ndarray]) -> str:
     if task == "classification" and _is_continuous(columns["y_pred"]):
         raise argument_error(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
-            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
+            f"{columns['y_pred'][0]:g}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
             "and these as y_score."
         )
     return task
@@ -258,7 +258,7 @@ def find_positive_label(
         if pos_label is not None:
             raise argument_error(
                 "pos_label names a class, but y_pred holds scores, the first of them "
-                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
+                f"{columns['y_pred'][0]:g}. Leave pos_label out, or pass decisions as y_pred."
             )
         return None
     # Of more than two classes none is positive unless one is named.

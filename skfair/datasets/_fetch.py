@@ -19,7 +19,7 @@ from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
 from skfair._utils.api import make_docstring_decorator
-from skfair._utils.checks import check_flag, warn
+from skfair._utils.checks import check_flag, check_path, warn
 from skfair._utils.fit import write_bytes
 
 if TYPE_CHECKING:
@@ -149,12 +149,12 @@ def fetch(
     It is read from the folder named by the environment variable ``SKFAIR_DATA``, else from the
     subfolder ``skfair`` of scikit-learn's data home, else downloaded into the latter.
     """
-    check_flag("download_if_missing", download_if_missing)
+    check_fetch_options(data_home, download_if_missing)
     user_file = find_user_file(remote)
     if user_file is not None:
         return user_file
     # The cache: used if its digest is right, else replaced.
-    cached = cache_folder(data_home) / remote.path  # type: ignore[arg-type]
+    cached = cache_folder(data_home) / remote.path
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
             return cached
@@ -187,8 +187,18 @@ def user_folder() -> Path | None:
     return Path(folder).expanduser() if folder else None
 
 
-def cache_folder(data_home: Path | None) -> Path:
+def check_fetch_options(
+    data_home: PathLike[str] | str | None, download_if_missing: bool = True
+) -> None:
+    """Raise for values of wrong types, even if a file in ``SKFAIR_DATA`` makes them unnecessary."""
+    check_flag("download_if_missing", download_if_missing)
+    if data_home is not None:
+        check_path(data_home, "data_home", "folder")
+
+
+def cache_folder(data_home: PathLike[str] | str | None) -> Path:
     """Subfolder ``skfair`` of scikit-learn's data home."""
+    check_fetch_options(data_home)
     return Path(get_data_home(data_home), "skfair")
 
 

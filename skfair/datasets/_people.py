@@ -15,6 +15,7 @@ from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
     SOURCES,
     categorize_texts,
+    check_fetch_options,
     dataset_docs,
     fetch,
     fetch_csv,
@@ -495,6 +496,7 @@ def fetch_compas(
 
 def _read_compas(data_home: PathLike[str] | str | None, download_if_missing: bool) -> pd.DataFrame:
     """Parse the file without personal data."""
+    check_fetch_options(data_home, download_if_missing)
     name = "compas/compas-scores-two-years.csv"
     # A user's copy of the public file is equivalent to the anonymous one.
     path = find_user_file(SOURCES[name]) or fetch(

@@ -32,7 +32,13 @@ from skfair._statistics.group_estimates import (
     estimate_by_bootstrap,
     estimate_means,
 )
-from skfair._utils.checks import argument_error, check_choice, join_names, spelling_hint
+from skfair._utils.checks import (
+    argument_error,
+    check_choice,
+    check_text,
+    join_names,
+    spelling_hint,
+)
 from skfair._utils.sklearn import D2_SCORES, ResponseMethod, read_scorer
 from skfair.metrics._calibration import (
     check_probabilities,
@@ -150,6 +156,7 @@ class GroupMetric:
             object.__setattr__(self, "response_method", find_response_method(self.metric))
         check_choice("response_method", self.response_method, RESPONSES_BY_METHOD)
         if self.name is not None:
+            check_text("name", self.name)
             return
         function = self.metric.func if isinstance(self.metric, partial) else self.metric
         name = getattr(function, "__name__", "<lambda>")

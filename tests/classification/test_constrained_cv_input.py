@@ -184,7 +184,7 @@ class Decides(Returns):
         (lambda p: p[:, 1], r"each of its 2 classes, shape \(1.., 2\), .* \(1..,\)"),
         (lambda p: p[:-1], r"each of the 1.. samples, but it returned shape \(1.., 2\)"),
         (lambda p: [p, p], r"one row for each of the 1.. samples, .* shape \(2, 1.., 2\)"),
-        (lambda p: p.astype(str)[:, 0] + "%", "an array of numbers, but could not convert string"),
+        (lambda p: p.astype(str)[:, 0] + "%", "an array of numbers, but returned '0"),
     ],
     ids=[
         "above 1",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skfair.datasets import _fetch
+from skfair.datasets import _fetch, fetch_adult, fetch_compas
 from skfair.datasets._fetch import RemoteFile, fetch
 
 BODY = b"age,sex\n39,Male\n50,Female\n" * 100
@@ -193,6 +193,18 @@ def test_a_local_folder_with_other_bytes_is_an_error(server, tmp_path, monkeypat
         fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
     for word in (str(local), DIGEST, other_digest, "/good"):
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("fetch_one", [fetch_adult, fetch_compas])
+def test_options_of_wrong_types_are_refused_where_a_local_folder_has_the_files(
+    replace_file, fetch_one
+):
+    for name in ("adult/adult.data", "adult/adult.test", "compas/compas-scores-two-years.csv"):
+        replace_file(name, "")
+    with pytest.raises(ValueError, match="^data_home must be the name of a folder .* got 3.$"):
+        fetch_one(data_home=3)
+    with pytest.raises(ValueError, match="^download_if_missing must be True or False; got 'no'"):
+        fetch_one(download_if_missing="no")
 
 
 @pytest.mark.parametrize("folder", ["", "empty"])

@@ -166,7 +166,7 @@ def test_the_error_about_missing_values_names_the_partition(data, column):
 
 def test_targets_of_text_are_refused(data):
     X, _, group, _ = data
-    with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
+    with pytest.raises(ValueError, match="Partition 0: y must hold numbers, but it holds 'b'"):
         fit_model(*make_chunks(X, group, group))
 
 
