@@ -204,5 +204,5 @@ def test_reports_outside_the_rules_are_refused():
         audit(task="clustering").missing_fields()
     with pytest.raises(ValueError, match="summary must be one of 'll144'; got 'eeoc'"):
         audit().to_html(summary="eeoc")
-    with pytest.raises(TypeError, match="provenance must be a dict of text by name"):
+    with pytest.raises(ValueError, match="source must be a dict of str to str"):
         audit(source=["source"])
