@@ -11,12 +11,12 @@ def solve_interior_point(
     lower: np.ndarray,
     upper: np.ndarray,
     penalty: float,
-    tol: float,
+    max_complementarity: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise ``h z^2 / 2`` plus the penalty times the excess of ``rows z`` over its bounds.
 
     `h` is positive, (n,), and `rows` is (n_rows, n). Returns z, (n,), and the multipliers of the
-    rows, (n_rows,). `tol` is the complementarity at which to stop, relative to the penalty.
+    rows, (n_rows,). `max_complementarity` is the mean at which to stop, relative to the penalty.
     """
     z, multipliers = np.zeros(len(h)), np.zeros(len(rows))
     # One-sided bounds G z <= b + v, v >= 0: upper ones, then lower ones.
@@ -40,7 +40,7 @@ def solve_interior_point(
         previous = residual
         residual = np.abs(stationarity).max()
         mean_product = _mean_complementarity(positive)
-        if mean_product <= tol * penalty and (
+        if mean_product <= max_complementarity * penalty and (
             residual <= 1e-11 * penalty or residual > previous / 2
         ):
             break

@@ -59,15 +59,15 @@ def kkt_residual(iterate: Iterate) -> float:
     return float(max(stationarity, complementarity.max(initial=0.0)))
 
 
-def estimate_multipliers(evaluation: Evaluation, tol: float) -> np.ndarray:
-    """Multipliers of the rows within ``tol`` of a bound that minimise the Lagrangian's gradient.
+def estimate_multipliers(evaluation: Evaluation, distance: float) -> np.ndarray:
+    """Multipliers that minimise the Lagrangian's gradient, of rows within ``distance`` of a bound.
 
     All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many
     groups in a network.
     """
     problem = evaluation.problem
     one_sided = problem.one_sided
-    active = np.flatnonzero(one_sided.values(evaluation.values) >= -tol)
+    active = np.flatnonzero(one_sided.values(evaluation.values) >= -distance)
     duals = np.zeros(len(one_sided.rows))
     if 0 < len(active) * problem.n_unknowns <= _MAX_ENTRIES:
         # Duals of upper and lower bounds are non-negative: least squares with signs.
@@ -494,12 +494,12 @@ def check_solver_requirements(solver: BaseEstimator, evaluation: Evaluation) -> 
             )
 
 
-def _is_better(iterate: Iterate, best: Iterate, tol: float) -> bool:
+def _is_better(iterate: Iterate, best: Iterate, max_violation: float) -> bool:
     """Whether an iterate is feasible with lower objective, or has a smaller violation."""
     # Some solvers choose their answer by themselves, such as by a random draw.
     if iterate.chosen is not None:
         return iterate.chosen
     new, old = iterate.evaluation, best.evaluation
-    if old.violation <= tol:
-        return new.violation <= tol and new.fun < old.fun
+    if old.violation <= max_violation:
+        return new.violation <= max_violation and new.fun < old.fun
     return new.violation < old.violation

@@ -45,7 +45,7 @@ def solve_elastic_qp(
     lower: np.ndarray,
     upper: np.ndarray,
     penalty: float,
-    tol: float = 1e-12,
+    max_complementarity: float = 1e-12,
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Minimise a separable quadratic plus a penalty on violations of two-sided rows.
 
@@ -57,13 +57,13 @@ def solve_elastic_qp(
     by a primal-dual interior-point method with Mehrotra's corrector (S. Wright, Primal-Dual
     Interior-Point Methods, 1997, chapter 10). The penalty caps the multipliers, so the problem
     always has a solution; contradicting rows share the violation. Returns z and the signed
-    multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
-    which to stop, relative to the penalty.
+    multipliers in [-penalty, penalty], positive at upper bounds. ``max_complementarity`` is the
+    mean of multiplier times slack at which to stop, relative to the penalty.
     """
     # All rows, or a working set of many.
     n_bounds = np.count_nonzero(np.isfinite([lower, upper]))
     solve = solve_interior_point if n_bounds <= _MAX_DENSE_BOUNDS else _solve_working_set
-    return solve(curvature, rows, lower, upper, penalty, tol)
+    return solve(curvature, rows, lower, upper, penalty, max_complementarity)
 
 
 def _solve_working_set(
@@ -72,7 +72,7 @@ def _solve_working_set(
     lower: np.ndarray,
     upper: np.ndarray,
     penalty: float,
-    tol: float,
+    max_complementarity: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same for many rows, few of them active, by a working set.
 
@@ -86,7 +86,7 @@ def _solve_working_set(
         in_set[entering] = True
         multipliers = np.zeros(len(rows))
         z, multipliers[in_set] = solve_interior_point(
-            curvature, rows[in_set], lower[in_set], upper[in_set], penalty, tol
+            curvature, rows[in_set], lower[in_set], upper[in_set], penalty, max_complementarity
         )
         # Rows beyond a bound by more than rounding enter, at most as many as are there.
         values = rows @ z

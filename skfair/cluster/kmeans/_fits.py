@@ -227,15 +227,15 @@ def sort_key(problem: ClusteringProblem, end: RunResult) -> tuple[int, bool, flo
     return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
-def choose_followed_starts(costs: list, n_followed: int, tol: float) -> list[int]:
+def choose_followed_starts(costs: list[float], n_followed: int, min_difference: float) -> list[int]:
     """Positions of the costs that fewer than ``n_followed`` of those before are below.
 
-    The first is always chosen. A cost that differs from one chosen before by no more than ``tol``
-    times that is not: both starts have probably ended in the same local minimum.
+    The first is always chosen. A cost that differs from one chosen before by no more than
+    ``min_difference`` times that is not: both starts have probably ended in the same local minimum.
     """
-    chosen: list = []
+    chosen: list[int] = []
     for i, cost in enumerate(costs):
-        is_new = all(abs(cost - costs[j]) > tol * costs[j] for j in chosen)
+        is_new = all(abs(cost - costs[j]) > min_difference * costs[j] for j in chosen)
         if is_new and sum(earlier <= cost for earlier in costs[:i]) < n_followed:
             chosen.append(i)
     return chosen
