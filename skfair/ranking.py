@@ -182,7 +182,7 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
     {without_guarantee}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
     {n_iter_}
     groups_ : GroupSummary

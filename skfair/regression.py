@@ -158,12 +158,12 @@ class ConstrainedERMRegressor(LinearRegressor):
         number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
         ``tolerance`` of the constraint, in units of the target.
     {without_guarantee}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
-        "max_iter": the solver stopped before its own test. Else "feasible": the bound is on losses,
-        and several starts of the solver ended at different objectives, of which this is the lowest;
-        lower ones are possible, and a warning states a lower bound that is far from it. Else
-        "optimal".
+        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
+        test. Else "feasible": the bound is on losses, and several starts of the solver ended at
+        different objectives, of which this is the lowest; lower ones are possible, and a warning
+        states a lower bound that is far from it. Else "optimal".
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -327,11 +327,12 @@ class PartialParityRegressor(LinearRegressor):
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.
     {constraint_violation_, partial_report, without_guarantee}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
-        "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
-        solved kept the tolerance, and a random search on the difference itself found coefficients
-        that do. Else "optimal": the last problem solved is certified.
+        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
+        test. Else "feasible": none of the problems solved kept the tolerance, and a random search
+        on the difference itself found coefficients that do. Else "optimal": the last problem solved
+        is certified.
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -537,7 +538,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMRegressor`, for the final linear model.
     n_iter_ : int
         Iterations of the solver.
@@ -685,7 +686,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         rule = fit_rule(self, cross, loss)
         outcome, report, status = _describe_regressor(cross.per_class[0], rule)
         store_rule(self, y, cross, rule, outcome | {"loss_": loss.loss}, report, status)
-        warn_of_outcome(self, rule.problem, rule.guarantee, is_real=True)
+        warn_of_outcome(self, rule.problem, rule.guarantee, rule.is_stopped, is_real=True)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
             warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)
@@ -800,7 +801,7 @@ def _describe_regressor(
         "oof_prediction_": unit.from_unit(candidate.scores),
         "_unit": type(unit)(),
     }
-    return fitted, report, status_of(candidate, "auto")
+    return fitted, report, status_of(candidate, "auto", rule.is_stopped)
 
 
 # Regressors whose predictions are fair.

@@ -564,7 +564,7 @@ def test_a_fit_without_groups_is_unconstrained(estimator, data):
 # The end of a fit ---------------------------------------------------------------------
 
 WATCHED = [thing for thing in ESTIMATORS if hasattr(thing, "set_callbacks")]
-STATUSES = {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+STATUSES = {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
 
 
 class Tasks:

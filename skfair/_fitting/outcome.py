@@ -90,17 +90,19 @@ def to_user_units(guarantee: Guarantee, system: ConstraintSystem, loss_unit: flo
     )
 
 
-def status_of(candidate: Candidate, enforcement: str | None) -> str:
-    """The ``status_`` of a candidate: "optimal", "feasible", "max_iter" or "infeasible".
+def status_of(candidate: Candidate, enforcement: str | None, is_stopped: bool) -> str:
+    """The ``status_`` of a candidate, as :ref:`statuses` explains it.
 
     "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
-    the public metrics. Else "max_iter": the solver stopped before its own test. Else "feasible": a
-    search has moved the model away from the certified point, or other starts of the solver ended
-    at other objectives. Else "optimal".
+    the public metrics. Else "stopped": a callback ended the fit. Else "max_iter": the solver
+    stopped before its own test. Else "feasible": a search has moved the model away from the
+    certified point, or other starts of the solver ended at other objectives. Else "optimal".
     """
     status = candidate.result.status
     if not candidate.keeps_bound if enforcement else status == "infeasible":
         return "infeasible"
+    if is_stopped:
+        return "stopped"
     if status != "optimal":
         return "max_iter"
     is_certified = candidate.is_solver_result and not candidate.is_local
@@ -191,7 +193,11 @@ def unconstrained_fit_attributes(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def warn_of_outcome(
-    estimator: BaseEstimator, problem: Problem, guarantee: Guarantee, is_real: bool = False
+    estimator: BaseEstimator,
+    problem: Problem,
+    guarantee: Guarantee,
+    is_stopped: bool,
+    is_real: bool = False,
 ) -> None:
     """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
     candidate = guarantee.candidate
@@ -202,7 +208,11 @@ def warn_of_outcome(
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = describe_violation if is_enforced else _describe_smooth_violation
-        message = describe(system, candidate) + _advise_other_model(estimator, system)
+        if is_stopped:
+            advice = " A callback ended the fit before its end."
+        else:
+            advice = _advise_other_model(estimator, system)
+        message = describe(system, candidate) + advice
         warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
@@ -590,7 +600,8 @@ class FitTask(NamedTuple):
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         thresholds = np.asarray(report["threshold"], dtype=float)
         report["threshold"] = training.unit.from_unit(thresholds)
-        status = status_of(candidate, estimator.enforcement)
+        is_stopped = self.watch.is_stopped
+        status = status_of(candidate, estimator.enforcement, is_stopped)
         is_free = training.lacks_groups
         outcome = solution_attributes(estimator, guarantee, status, n_rows, report, is_free)
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
@@ -598,8 +609,8 @@ class FitTask(NamedTuple):
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
         is_real = training.classes is None
         is_guaranteed = self.confidence is not None
-        warn_of_outcome(estimator, fitter.problem, guarantee, is_real)
-        if fitter.start is not None and not (is_free or self.watch.is_stopped):  # type: ignore[comparison-overlap]
+        warn_of_outcome(estimator, fitter.problem, guarantee, is_stopped, is_real)
+        if fitter.start is not None and not (is_free or is_stopped):  # type: ignore[comparison-overlap]
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
         self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
         return estimator

@@ -345,7 +345,8 @@ class Rule(NamedTuple):
     fitted: dict
     problem: Any
     guarantee: Any
-    request: Any = None  # with features of the samples
+    request: Any  # with features of the samples
+    is_stopped: bool  # by a callback
 
     @property
     def features(self) -> EventFeatures | JointProbabilities:
@@ -539,7 +540,13 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
                 form = _RuleForm(features, of_scores, *shifted)
         fitted["_event_features"] = form.features
     guarantee = to_user_units(form.guarantee, form.problem.constraint, progress.loss_unit)
-    return Rule(fitted | {"n_iter_": progress.n_iter}, form.problem, guarantee, form.request)
+    return Rule(
+        fitted=fitted | {"n_iter_": progress.n_iter},
+        problem=form.problem,
+        guarantee=guarantee,
+        request=form.request,
+        is_stopped=progress.is_stopped,
+    )
 
 
 class _RuleForm(NamedTuple):

@@ -258,13 +258,14 @@ class ConstrainedERMClassifier(LinearClassifier):
         bound. It is empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
-        bound is not met. Else "max_iter": the solver stopped before its own test. Else "feasible":
-        the bound is kept, as by most good fits, by a model that exact searches have moved away from
-        the point that the solver certified, to one with fewer errors; or the bound is on losses,
-        and several starts of the solver ended at different objectives. Else "optimal". It is about
-        the training data; the population has ``verdict_``.
+        bound is not met. Else "stopped": a callback ended the fit. Else "max_iter": the solver
+        stopped before its own test. Else "feasible": the bound is kept, as by most good fits, by a
+        model that exact searches have moved away from the point that the solver certified, to one
+        with fewer errors; or the bound is on losses, and several starts of the solver ended at
+        different objectives. Else "optimal". It is about the training data; the population has
+        ``verdict_``.
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -431,11 +432,12 @@ class PartialParityClassifier(LinearClassifier):
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, thresholds_}
     {multipliers_, objective_, constraint_violation_, partial_report, guarantee_probability_}
     {tolerances_, verdict_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
-        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept.
-        Else "max_iter": the solver stopped before its own test. Else "feasible": none of the
-        problems solved kept the tolerance, and a random search on the difference itself found
-        coefficients that do. Else "optimal": the last problem solved is certified.
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
+        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
+        test. Else "feasible": none of the problems solved kept the tolerance, and a random search
+        on the difference itself found coefficients that do. Else "optimal": the last problem solved
+        is certified.
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -704,7 +706,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.
     n_iter_ : int

@@ -224,7 +224,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         With weights of outcomes the objective is the expected share of wrong decisions, weighted by
         their costs.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
         are never certified to be optimal.
     n_iter_ : int
@@ -655,7 +655,7 @@ def _describe_rule(
     refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
-    status = status_of(candidate, "auto")
+    status = status_of(candidate, "auto", rule.is_stopped)
     if len(per_class) > 1:
         scores = problem.model.class_scores(candidate.parameters)
         # A constraint may be several, one for each attribute.
@@ -664,7 +664,7 @@ def _describe_rule(
         sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
         report = {"class": np.repeat(labels, sizes)} | report
         # No solver certifies the scores of several classes.
-        status = "feasible" if candidate.keeps_bound else status
+        status = "feasible" if status in ("optimal", "max_iter") else status
     else:
         scale = rule.features.scale(coef)
         coef = coef * scale
@@ -699,7 +699,7 @@ def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule
     if len(estimator.classes_) > 2:  # the searches end the fit, whatever the solver's status
         result = replace(guarantee.candidate.result, status="optimal")
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
-    warn_of_outcome(estimator, problem, guarantee)
+    warn_of_outcome(estimator, problem, guarantee, rule.is_stopped)
     if len(problem.constraint) and estimator.k is None:
         intercepts = np.array([rule.request.intercept])
         if len(estimator.classes_) > 2:

@@ -195,9 +195,9 @@ class PartialParityPostprocessor(
     tightened_tolerances_ : list of float
         Tolerance that the training data was held to.
     {guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. "infeasible": the tolerance is exceeded.
-        "max_iter": a callback stopped the search. "optimal": no other rates that keep it make fewer
+        "stopped": a callback ended the search. "optimal": no other rates that keep it make fewer
         errors. "feasible": the same of rates whose equal ranks keep it, but for rates that are
         closer to each other than 6e-5; wider rates with a mixture are not searched.
     n_iter_ : int
@@ -628,7 +628,7 @@ def _outcome_attributes(
     # The search may exceed the tightened tolerance and keep the requested one.
     excess = max(0.0, best.excess - (bound.tolerance - guarantee.training_tolerances[0]))
     # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
-    status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
+    status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "stopped")
     outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
     guarantee = guarantee._replace(tolerances=np.array([bound.tolerance]))
     outcome |= guarantee_attributes(estimator, guarantee, "infeasible" if excess else status)
@@ -661,13 +661,13 @@ def _warn_after_fit(
     elif lacks_guarantee(estimator):
         system = ConstraintSystem((bound,))
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
-    elif estimator.status_ == "max_iter":
+    elif estimator.status_ == "stopped":
         warn(
             f"A callback stopped the search after {estimator.n_iter_} gaps: there may be rates "
             "that keep the tolerance with fewer errors.",
             ConvergenceWarning,
         )
-    if estimator.status_ in ("infeasible", "max_iter"):
+    if estimator.status_ in ("infeasible", "stopped"):
         return
     rates = estimator.rates_
     if len(rates) > 1 and (np.all(rates == 0) or np.all(rates == 1)):

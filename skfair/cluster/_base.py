@@ -441,6 +441,8 @@ def warn_of_status(
             sentences.append(
                 f"The heaviest sample has {fit_input.largest_share:.3g} of the weight of all."
             )
+        if search == "stopped":
+            sentences.append("A callback ended the fit before its end.")
         if sentences:  # of broken pairs there is a warning already
             warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
@@ -626,8 +628,8 @@ def store_clusters(
 
     ``fit_input`` has ``requirements``, ``rounding_weight``, and ``lacks_groups``, if balanced
     clusters are required, but there are no two groups. The status that was fitted is "optimal",
-    "feasible" or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short``
-    says what ended a search too early, if something did.
+    "feasible", "stopped" or "max_iter". ``advice`` is for requirements that are not reached,
+    ``cut_short`` says what ended a search too early, if something did.
     """
     search = fitted["status_"]
     # Status and violation follow from the fitted counts.
@@ -664,7 +666,7 @@ class RoundReporter:
 
         def current_attributes() -> dict[str, np.ndarray | GroupSummary | float]:
             fitted = describe(clustering) | ({} if label is None else label(clustering))
-            ended = status_attributes(fitted, "max_iter", self.lacks_groups)
+            ended = status_attributes(fitted, "stopped", self.lacks_groups)
             return fitted | ended | {"n_iter_": self.n_rounds}
 
         if self.estimator.verbose:

@@ -320,7 +320,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
     n_iter_ : int
         Epochs.

@@ -367,7 +367,7 @@ def test_callbacks_get_every_gap_and_may_end_the_search():
     assert fits == [*folds, "classifier of all samples"]
     with pytest.warns(ConvergenceWarning, match="stopped the search after 11 gaps"):
         model.set_callbacks(Watch(20)).fit(X, y, sensitive_features=groups)
-    assert (model.status_, model.n_iter_) == ("max_iter", 11)
+    assert (model.status_, model.n_iter_) == ("stopped", 11)
 
 
 def test_the_report_names_groups_and_their_rates():

@@ -64,7 +64,6 @@ from skfair.cluster.kmeans._problem import (
     recompute_point,
     weighted_mean,
 )
-from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
 
@@ -590,14 +589,15 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         group to their bounds, or a size, as a share of all, to its own: the maximum of these, 0
         when all bounds are kept, None if balanced clusters were required, but there are no two
         groups.
-    status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": balanced clusters were required, but there are no two groups. Else
         "optimal": a local optimum, in which no single move or exchange of samples lowers the cost
         and keeps the sizes and the composition that is reached (or the required one, if more is
         reached). A clustering that differs in more samples may be cheaper. "feasible": all bounds
         are kept, and the search stopped by ``tol``, as most fits of many samples do, or the samples
-        are partitioned and more than 100,000. "max_iter": kept, but stopped by ``max_iter`` (with a
-        warning) or by a callback. "infeasible": not kept (with a warning).
+        are partitioned and more than 100,000. "stopped": kept, and ended by a
+        callback. "max_iter": kept, but ended by ``max_iter`` (with a warning). "infeasible": not
+        kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
@@ -768,12 +768,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         fitted = fit_input.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
-        is_stopped = status == STOPPED
         fitted |= {
             "n_iter_": max(n_iter, rounds.n_rounds),
-            "status_": "max_iter" if is_stopped else status,  # type: ignore[dict-item]
+            "status_": status,  # type: ignore[dict-item]
         }
-        cut_short = not is_stopped and (
+        cut_short = (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )

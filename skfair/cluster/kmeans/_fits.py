@@ -19,7 +19,6 @@ from skfair.cluster.kmeans._problem import (
     start_from_centers,
 )
 from skfair.cluster.kmeans._repair import (
-    STOPPED,
     iterate_local_search,
     measure_share_excess,
     repair_and_search,
@@ -148,13 +147,13 @@ def follow_starts(
         if best is None or is_stopped or may_be_best(problem, point, best.point):
             # Where a callback has ended the rounds nothing is searched any more.
             end = repair_end(problem, point, runs._replace(max_iter=0) if is_stopped else runs)
-            is_stopped |= end.status == STOPPED
+            is_stopped |= end.status == "stopped"
             if is_stopped or not converged:
-                end = end._replace(status=STOPPED if is_stopped else "max_iter")
+                end = end._replace(status="stopped" if is_stopped else "max_iter")
             if best is None or sort_key(problem, end) < sort_key(problem, best):
                 best = shake_end(problem, end, runs, start.random_state)
         if is_stopped:
-            best = best._replace(status=STOPPED)
+            best = best._replace(status="stopped")
             break
     return best, n_iter  # type: ignore[return-value]
 
@@ -189,7 +188,7 @@ def shake_end(
     random_state: np.random.RandomState,
 ) -> RunResult:
     """The end of iterated local search; the end itself where it does not apply."""
-    if end.status in ("max_iter", STOPPED):
+    if end.status in ("max_iter", "stopped"):
         return end
     level = problem.limits.level
     point, status = iterate_local_search(problem, end.point, end.status, level, runs, random_state)

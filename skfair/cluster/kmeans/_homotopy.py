@@ -26,7 +26,7 @@ from skfair.cluster.kmeans._problem import (
     bounds_many_sizes,
     draw_stratified,
 )
-from skfair.cluster.kmeans._repair import STOPPED, repair_and_search
+from skfair.cluster.kmeans._repair import repair_and_search
 
 if TYPE_CHECKING:
     from skfair.cluster._base import Route
@@ -105,7 +105,7 @@ class Homotopy(BaseEstimator):
         starts = find_starts(problems[0], runs, random_state)
         end, n_iter = follow_starts(problem, problems, starts, runs)  # type: ignore[arg-type]
         # Near given labels or centres: rounds may have led to a worse end.
-        if memory_problem is problem and np.ndim(runs.init) == 2 and end.status != STOPPED:
+        if memory_problem is problem and np.ndim(runs.init) == 2 and end.status != "stopped":
             nearby = search_nearby(problem, problem.limits.level, runs)
             end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status

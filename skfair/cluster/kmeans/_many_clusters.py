@@ -28,7 +28,6 @@ from skfair.cluster.kmeans._problem import (
     select_candidates,
     size_bounds,
 )
-from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
     extrapolate,
@@ -96,7 +95,7 @@ def solve_sizes(
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
     if any(rounds.is_stopped for _, rounds in ends):
-        return point, n_iter, STOPPED
+        return point, n_iter, "stopped"
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
@@ -120,7 +119,7 @@ def solve_partitioned_sizes(
     end = _round_sizes(candidates, movable.dual, movable.dual.centers)
     point = problem.merge(candidates, movable.dual, end)
     is_stopped = not is_converged and n_iter < runs.max_iter
-    return point, n_iter, STOPPED if is_stopped else "feasible" if is_converged else "max_iter"
+    return point, n_iter, "stopped" if is_stopped else "feasible" if is_converged else "max_iter"
 
 
 def _draw_by_mass(problem: ClusteringProblem, runs: RunSettings) -> RunSettings:

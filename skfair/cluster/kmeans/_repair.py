@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
-STOPPED = "stopped"  # status of a run that a callback has ended
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -342,7 +341,7 @@ def search_locally(
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``runs.tol`` times the cost, or more from 2,000 samples on. `STOPPED`: ``runs.watch``, which
+    of ``runs.tol`` times the cost, or more from 2,000 samples on. "stopped": ``runs.watch``, which
     is called after every pass over all samples, has returned True. Else "max_iter".
     """
     if not len(problem.weights):
@@ -370,7 +369,7 @@ def search_locally(
             status = "feasible"
             break
         if problem.background is None and runs.watch(point):
-            status = STOPPED
+            status = "stopped"
             break
     return point, status
 

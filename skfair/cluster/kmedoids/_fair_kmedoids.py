@@ -42,7 +42,6 @@ from skfair.cluster._base import (
     store_clusters,
 )
 from skfair.cluster._input import Households, bind_limits, encode_memberships
-from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmedoids._sites import (
     SiteProblem,
     build_sites,
@@ -219,7 +218,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     constraint_violation_ : float or None
         The largest amount by which a bound is missed; 0 when all are kept, None if balanced
         clusters were required, but there are no two groups.
-    status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or zones are connected. Others
         as in :class:`FairKMeans`.
@@ -380,16 +379,15 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         if fit_input.graph is not None:
             zone_problem = make_zone_problem(fit_input.problem, fit_input.graph)
             # A fit that was stopped ends with the first connected zones.
-            watch_zones = watch if status != STOPPED else lambda _: True
+            watch_zones = watch if status != "stopped" else lambda _: True
             zones, n_rounds, status = connect_zones(
                 zone_problem, labels, sites, random_state, watch_zones
             )
             labels, sites = zones
             n_iter += n_rounds
-        is_stopped = status == STOPPED
         fitted = fit_input.attributes(sites, labels) | {
             "n_iter_": n_iter,
-            "status_": "max_iter" if is_stopped else status,
+            "status_": status,
         }
         sites = fitted["medoid_indices_"]
         warn_of_infinite(fit_input, fitted)
@@ -397,9 +395,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         is_precomputed = self.metric == "precomputed"
         fitted["cluster_centers_"] = None if is_precomputed else check_array(X, dtype=FLOATS)[sites]
         advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
-        cut_short = not is_stopped and (
-            f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
-        )
+        cut_short = f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
         return store_clusters(self, X, fit_input, fitted, rounds, advice, cut_short)
 
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:

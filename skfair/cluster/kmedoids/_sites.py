@@ -29,7 +29,6 @@ from skfair.cluster.kmeans._dual import (
 from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._moves import list_rows
 from skfair.cluster.kmeans._problem import ClusteringProblem
-from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -168,7 +167,7 @@ def exchange_sites(
     """The end of exchanges of single sites, each of which lowers the cost of the assignment.
 
     Also returns the number of rounds, and the status: "optimal" if no exchange lowers the cost,
-    "feasible" if not all that might do were tried, `STOPPED` if ``watch`` ended them.
+    "feasible" if not all that might do were tried, "stopped" if ``watch`` ended them.
     """
     nearest = problem.costs.argmin(axis=0)  # sample of each site
     n_iter = 0
@@ -191,7 +190,7 @@ def exchange_sites(
             others = zip(values[clusters, sites], clusters, sites, strict=True)
             solved = _try_exchanges(problem, solved, others, tol)
         if watch(solved):
-            return solved, n_iter, STOPPED
+            return solved, n_iter, "stopped"
         if solved.value == before:
             n_gaining = (values < most).sum()
             return solved, n_iter, "optimal" if n_gaining <= MAX_TRIALS else "feasible"
@@ -425,7 +424,7 @@ def compare_all_sets(problem: SiteProblem, n_clusters: int, watch: Callable) -> 
         if one.value >= best.cost:
             break
         if watch(best.site_set):
-            return best._replace(status=STOPPED)
+            return best._replace(status="stopped")
         end = SearchEnd(one, *assign_to_sites(problem, one), "optimal")
         best = end if end.cost < best.cost else best
     return best
@@ -457,22 +456,22 @@ def search_sites(
             plain, solve_sites(plain, sites), max_iter, tol, watch
         )
         n_rounds += n_iter
-        if is_limited and status == STOPPED:
+        if is_limited and status == "stopped":
             solved = solve_sites(problem, make_large_enough(problem, solved.sites))
         elif is_limited:
             start = solve_sites(problem, make_large_enough(problem, solved.sites))
             solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
             n_rounds += n_iter
         end = SearchEnd(solved, *assign_to_sites(problem, solved), status)
-        if status != STOPPED:
+        if status != "stopped":
             end, n_iter = shake_sites(problem, end, max_iter, tol, random_state, watch)
             n_rounds += n_iter
         ends.append(end)
-        if end.status == STOPPED:
+        if end.status == "stopped":
             break
     best = min(ends, key=attrgetter("cost"))
-    if ends[-1].status == STOPPED:
-        best = best._replace(status=STOPPED)
+    if ends[-1].status == "stopped":
+        best = best._replace(status="stopped")
     return best.site_set, best.labels, n_rounds, best.status
 
 
@@ -500,8 +499,8 @@ def shake_sites(
         start = solve_sites(problem, make_large_enough(problem, sites), end.site_set.dual)
         solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
         n_rounds += n_iter
-        if status == STOPPED:
-            return end._replace(status=STOPPED), n_rounds
+        if status == "stopped":
+            return end._replace(status="stopped"), n_rounds
         n_failures += 1
         if solved.value < end.cost and set(solved.sites) != set(end.site_set.sites):
             trial = SearchEnd(solved, *assign_to_sites(problem, solved), status)

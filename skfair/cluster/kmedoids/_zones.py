@@ -19,7 +19,6 @@ from scipy.sparse.csgraph import connected_components, depth_first_order, minimu
 
 from skfair._kernels.limits import allow_slack, find_memberships, pair_rows
 from skfair._utils.checks import argument_error
-from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -462,4 +461,4 @@ def connect_zones(
         n_failures += 1
         if value < (best[0], best[1] * (1 - ROUNDING)):
             zones, best, n_failures = trial, value, 0
-    return zones, n_rounds, STOPPED
+    return zones, n_rounds, "stopped"

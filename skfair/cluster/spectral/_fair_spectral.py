@@ -155,12 +155,13 @@ class FairSpectralClustering(FairClusterer):
         ``min_share_ratio``, or the share of the pairs of ``cannot_link`` that are broken: the
         maximum of these. 0 if all is kept, None if balance was required, but there are no two
         groups.
-    status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": balance was required, but there are no two groups. "feasible": the
-        required balance is reached; the cut is that of a local search, so no fit is "optimal".
-        "max_iter": balance is reached, but the embedding is less accurate than ``eigen_tol`` (with
-        a warning; "dca-admm" and, with fewer landmarks than nodes, "nystroem" always are), or a
-        callback ended the search. "infeasible": balance is not reached (with a warning).
+    status_ : {"feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": balance was required, but there are no two groups. "feasible": the required
+        balance is reached; the cut is that of a local search, so no fit is "optimal". "max_iter":
+        balance is reached, but the embedding is less accurate than ``eigen_tol`` (with a warning;
+        "dca-admm" and, with fewer landmarks than nodes, "nystroem" always are). "stopped": balance
+        is reached, and a callback ended the search. "infeasible": balance is not reached (with a
+        warning).
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_iter_ : int

@@ -656,9 +656,9 @@ class SpectralProblem(NamedTuple):
             random_state,
             partial(rounds.report_round, partial(self.label_attributes, parameters)),
         )
-        is_complete = self.embedding.converged and not rounds.is_stopped
+        status = "stopped" if rounds.is_stopped else "feasible"
         return self.label_attributes(parameters, labels) | {
-            "status_": "feasible" if is_complete else "max_iter",
+            "status_": status if self.embedding.converged else "max_iter",
             "n_iter_": rounds.n_rounds,
         }
 

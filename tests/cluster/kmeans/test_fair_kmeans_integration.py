@@ -367,7 +367,7 @@ def test_a_fit_stopped_by_a_callback_keeps_the_balance(data):
     stopped = model(**settings).set_callbacks(recorder).fit(X, sensitive_features=groups)
     assert stopped.n_iter_ == len(recorder.views) == 1
     assert stopped.relative_balance_ >= 0.9
-    assert stopped.status_ == "max_iter"
+    assert stopped.status_ == "stopped"
 
 
 @pytest.mark.callbacks
@@ -381,7 +381,7 @@ def test_a_callback_may_end_the_local_search(data):
     stopped = model(**settings).set_callbacks(recorder).fit(X, sensitive_features=groups)
     assert stopped.n_iter_ == len(recorder.views) == len(costs) - 1
     assert cost <= costs[-1] <= stopped.inertia_ * (1 + 1e-12)
-    assert stopped.status_ == "max_iter"
+    assert stopped.status_ == "stopped"
     assert stopped.relative_balance_ >= 0.9
 
 

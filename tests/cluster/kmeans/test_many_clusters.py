@@ -353,7 +353,7 @@ def test_a_callback_ends_the_rounds_within_the_bounds(blobs):
     model = FairKMeans(N_CLUSTERS, min_balance=None, max_cluster_size=25, random_state=0)
     model.set_callbacks(StopAfterTwoRounds()).fit(blobs)
     assert model.n_iter_ == 2
-    assert model.status_ == "max_iter"
+    assert model.status_ == "stopped"
     assert model.cluster_sizes_.max() <= 25
 
 

@@ -210,7 +210,7 @@ def test_a_callback_may_stop_the_passes():
     model = FairKMeans(4, random_state=0, tol=0.0).set_callbacks(recorder)
     rows, codes = open_in_memory(X, groups)
     model.fit(rows, sensitive_features=codes)
-    assert (model.n_iter_, model.status_) == (2, "max_iter")
+    assert (model.n_iter_, model.status_) == (2, "stopped")
     assert model.constraint_violation_ == 0
 
 

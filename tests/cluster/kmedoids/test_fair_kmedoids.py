@@ -9,7 +9,6 @@ from scipy.spatial.distance import cdist
 
 from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
-from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmedoids._fair_kmedoids import check_input, list_starts
 from skfair.cluster.kmedoids._sites import search_sites
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -282,5 +281,5 @@ def test_callbacks_end_every_part(n_rounds):
     fit_input = check_input(model, FitArguments(X=costs))
     starts = list_starts(model, fit_input.problem, np.random.RandomState(0))
     end, labels, n_iter, status = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
-    assert status == STOPPED and len(rounds) == n_rounds == n_iter
+    assert status == "stopped" and len(rounds) == n_rounds == n_iter
     assert np.bincount(labels, minlength=4).max() <= 16
