@@ -23,7 +23,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedERMClassifier
-from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
+from skfair.exceptions import (
+    InfeasibleConstraintWarning,
+    MissingSensitiveFeaturesError,
+    MissingSensitiveFeaturesWarning,
+)
 from skfair.metrics import demographic_parity_difference, get_scorer
 from skfair.model_selection import best_subject_to
 
@@ -240,6 +244,15 @@ def test_a_callback_stops_a_fit_that_keeps_the_tolerance(data):
     assert fitted.n_iter_ == stop.n_ended == 2
     assert fitted.status_ == "stopped"
     assert gap(fitted, data) <= 0.02
+
+
+@pytest.mark.callbacks
+def test_the_warning_of_a_stopped_fit_that_misses_its_bound_names_the_callback(data):
+    X, y, groups = data
+    stopped = model(enforcement=None, tolerance=1e-3).set_callbacks(AfterIterations(1))
+    with pytest.warns(InfeasibleConstraintWarning, match="A callback ended the fit before its end"):
+        stopped.fit(X, y, sensitive_features=groups)
+    assert stopped.status_ == "infeasible"
 
 
 @pytest.mark.callbacks
