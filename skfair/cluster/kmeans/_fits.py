@@ -127,7 +127,7 @@ def follow_starts(
         # All starts on the smallest subsample; on more samples those that are clearly cheapest.
         starts = [*map_in_threads(problem.n_jobs, partial(descend, subsamples[0]), starts)]
         compared = [start for start in starts if not start.is_finished]
-        costs = [start.point.cost for start in compared]
+        costs = np.array([start.point.cost for start in compared])
         chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
         finished = [start for start in starts if start.is_finished and problem.is_in_memory]
         starts = [compared[i] for i in chosen] + finished
@@ -226,7 +226,9 @@ def sort_key(problem: ClusteringProblem, end: RunResult) -> tuple[int, bool, flo
     return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
-def choose_followed_starts(costs: list[float], n_followed: int, min_difference: float) -> list[int]:
+def choose_followed_starts(
+    costs: list[float] | np.ndarray, n_followed: int, min_difference: float
+) -> list[int]:
     """Positions of the costs that fewer than ``n_followed`` of those before are below.
 
     The first is always chosen. A cost that differs from one chosen before by no more than
