@@ -147,7 +147,7 @@ def search_selection(
     )
 
 
-def _find_ranges(comparison: _Comparison) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+def _find_ranges(comparison: _ComparedRates) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Of each group the range of cuts at each level, of rates that rise with the cut, or fall."""
     rates = comparison.rates
     if all((np.diff(one) <= 0.0).all() for one in rates.values()):
@@ -217,7 +217,7 @@ def _sum_at(cuts: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.append(0.0, np.cumsum(values))[cuts]
 
 
-class _Comparison(NamedTuple):
+class _ComparedRates(NamedTuple):
     """Rates of single groups, each between a level and ``(level + width) / scale``.
 
     With a reference only the group of this code has the level, and others may be below it.
@@ -252,7 +252,7 @@ class _Comparison(NamedTuple):
 
 def _find_comparisons(
     system: ConstraintSystem, groups: dict[int, _Group]
-) -> list[_Comparison] | None:
+) -> list[_ComparedRates] | None:
     """The comparisons of all constraints; None if one compares other than rates of single groups.
 
     A rate that is bounded by itself is compared with a level that is 0 at all cuts.
@@ -266,7 +266,9 @@ def _find_comparisons(
             low, high = one.gap.mean_limits(one.tolerance, np.nan)
             for code, rates in by_event:
                 is_within = (rates >= low - _ROUNDING) & (rates <= high + _ROUNDING)
-                comparisons.append(_Comparison({code: np.where(is_within, 0.0, np.nan)}, 0.0, 1.0))
+                comparisons.append(
+                    _ComparedRates({code: np.where(is_within, 0.0, np.nan)}, 0.0, 1.0)
+                )
             continue
         if not (one.gap.is_range or one.gap.form.endswith("reference")):
             return None
@@ -276,7 +278,7 @@ def _find_comparisons(
         for block in one.gap.blocks:
             reference = None if one.gap.is_range else by_event[block[1]][0]
             of_block = dict(by_event[event] for event in block)
-            comparisons.append(_Comparison(of_block, width, scale, reference))
+            comparisons.append(_ComparedRates(of_block, width, scale, reference))
             if len(of_block) < len(block):
                 return None
     return comparisons
@@ -296,7 +298,7 @@ def _rates_by_event(
 
 
 def _divide_boxes(
-    groups: dict[int, _Group], comparisons: list[_Comparison]
+    groups: dict[int, _Group], comparisons: list[_ComparedRates]
 ) -> dict[int, int] | None:
     """Position of the best cut of each group by code, or None if no cuts keep the comparisons."""
     # Cuts by descending gain; of equal gains the nearest to the usual one.
