@@ -46,7 +46,7 @@ def searches(draw):
         rates[0][rng.integers(len(rates[0]))] = np.nan  # an unknown one
         scale = draw(st.sampled_from([1.0, 0.8]))
         reference = draw(st.sampled_from([None, 0, 1]))
-        comparisons.append(code._Comparison(rates, width, scale, reference))
+        comparisons.append(code._ComparedRates(rates, width, scale, reference))
     return groups, comparisons
 
 
