@@ -20,7 +20,7 @@ GAPS = (0.02, 0.09, 0.11, 0.2)
 
 N_GROUPS = (2, 5)
 N_SAMPLES = (600, 3000)
-N_DRAWS = {5: 150, 1: 10}  # samples of each population, by the runs of the budget
+N_DRAWS = {5: 80, 1: 10}  # samples of each population, by the runs of the budget
 N_BOOTSTRAPS = 400
 
 ONE_SIDED = 0.95

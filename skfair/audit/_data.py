@@ -59,6 +59,7 @@ from skfair.audit._bins import (
     warn_of_integers,
 )
 from skfair.audit._partitioned import are_counted, count_predictions
+from skfair.audit._population import find_declared_groups
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -163,7 +164,8 @@ class AuditData:
             source = {"clusters": about} | (source or {})
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
-        if check_flag("burden", burden) and (pos_label is None or "covered" in checked.columns):
+        has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
+        if check_flag("burden", burden) and (not has_decision or "covered" in checked.columns):
             raise argument_error(
                 "burden says that the decision pos_label is bad for people, but these predictions "
                 f"of a {task} have no such decision. Pass decisions and pos_label, or no burden."
@@ -207,6 +209,11 @@ class AuditData:
         """What was read, described when a page first asks: monitors read many small batches."""
         return self.described() if callable(self.described) else self.described
 
+    @cached_property
+    def empty_groups(self) -> dict[str, list[str]]:
+        """Declared categories of pandas that no sample has, by attribute."""
+        return find_declared_groups(self.known, self.unbinned)
+
     @property
     def cluster_codes(self) -> np.ndarray | None:
         """Code of the cluster of each sample, None if all are independent."""
@@ -241,7 +248,8 @@ class AuditData:
             of applicants who were refused: numbers that need an outcome, such as error rates, are
             then of the other samples, and selection rates of all.
         y_pred : array-like of shape (n_samples,) or None
-            Predicted classes or values; None if decisions are made of scores, see :meth:`top`. Also
+            Predicted classes or values; None if decisions are made of scores, see :meth:`top`, or
+            there is no model: then the shares of outcomes, or their means, are compared. Also
             prediction sets, with `y_true`: booleans in a column for each class, or two columns, low
             and high; decisions are then whether a set has the true value.
             Without `y_true` numbers with decimals are scores.
@@ -290,7 +298,7 @@ class AuditData:
         ValueError
             If inputs differ in length or in their pandas index, or hold missing values, predictions
             are of another type than the truth, there are integers without a target, or neither
-            predictions nor scores.
+            predictions nor scores nor outcomes.
 
         Warns
         -----
@@ -648,6 +656,11 @@ class AuditData:
         return {name: self.columns[name] for name in names if name in self.columns}
 
     @property
+    def are_outcomes(self) -> bool:
+        """Whether these are the outcomes of data without a model."""
+        return not {"y_pred", "y_score"} & set(self.columns)
+
+    @property
     def n_without_outcome(self) -> int:
         """Number of samples whose outcome is unknown, where others have one."""
         is_unknown = ~self.columns.get("has_outcome", np.ones(len(self.samples.weights), bool))
@@ -712,6 +725,11 @@ class AuditData:
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""
+        if self.are_outcomes:
+            raise ValueError(
+                "These are outcomes without predictions, about which there are reports and claims. "
+                "Pass predictions or decisions as y_pred to ask about these."
+            )
         if "y_pred" not in columns:
             raise ValueError(
                 "These are scores without decisions. Pass decisions as y_pred, such as scores "
@@ -779,13 +797,19 @@ def _check_audit_columns(columns, known, are_counts):
     weights = columns.pop("sample_weight", None)
     control_features = columns.pop("control_features", None)
     columns = _fill_outcomes(cover_truth(columns))
-    if not {"y_pred", "y_score"} & set(columns):
+    if not {"y_pred", "y_score", "y_true"} & set(columns):
         raise argument_error(
             "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
-            "y_score, of which Audit.top(k) selects the highest."
+            "y_score, of which Audit.top(k) selects the highest, or the outcomes of data without a "
+            "model as y_true."
         )
     first = next(iter(columns.values()))
     strata = None
+    if known.is_modelled and not {"y_pred", "y_score"} & set(columns):
+        raise argument_error(
+            f"y_pred must hold predictions, since {known.argument} models groups of their samples. "
+            "Pass them, or outcomes with samples of known group alone, by missing='exclude'."
+        )
     if control_features is not None:
         strata = check_strata(control_features, first)
         columns["stratum"] = strata.codes
