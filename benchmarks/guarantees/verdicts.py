@@ -25,7 +25,7 @@ N_BOOTSTRAPS = 400
 
 ONE_SIDED = 0.95
 TWO_SIDED = 0.975
-"""Levels of claims: as they are by default, and with the error of one end of a two-sided interval."""
+"""Levels of claims: the default, and that with the error of one end of a two-sided interval."""
 
 
 class Population(NamedTuple):
@@ -49,8 +49,8 @@ def verdicts(budget):
     """Verdicts of vfairness and of Audit.certify where the true gap is known: right and false ones.
 
     Decisions about samples of groups of equal size, of which one is selected more often. vfairness
-    says "fair" if its two-sided bootstrap interval of the gap is below the tolerance, "unfair" if it
-    is above, and else that the evidence is insufficient. skfair says "shown", "contradicted" or
+    says "fair" if its two-sided bootstrap interval of the gap is below the tolerance, "unfair" if
+    it is above, and else that the evidence is insufficient. skfair says "shown", "contradicted" or
     "open". Its claim has the error 1 - level on one side, so that it is asked at .95, and at .975,
     where one side errs as often as one end of an interval of 95 %.
     """
@@ -85,8 +85,8 @@ def verdicts(budget):
         ),
     ]
     title = (
-        f"Verdicts on a tolerance of {TOLERANCE:g} for the selection rate, {n_draws} samples of each "
-        f"population, {N_BOOTSTRAPS} bootstraps{name_versions('vfairness')}"
+        f"Verdicts on a tolerance of {TOLERANCE:g} for the selection rate, {n_draws} samples of "
+        f"each population, {N_BOOTSTRAPS} bootstraps{name_versions('vfairness')}"
     )
     return Report(title, records, checks)
 

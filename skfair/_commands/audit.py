@@ -395,10 +395,11 @@ def _build_claim(
     limits_version: int = LIMITS_VERSION,
 ) -> Claim:
     """The claim that the options ask for, with limits of a version."""
-    constraint = _read_constraint(options)
-    if population is not None:
+    constraint: str | Constraint = "demographic_parity"
+    if population is None:
+        constraint = _read_constraint(options)
+    else:
         _check_compares_shares(options)
-        constraint = "demographic_parity"
     facts = {"command": _options_text(options)}
     audits = [
         replace(

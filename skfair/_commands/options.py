@@ -155,7 +155,9 @@ def add_column_options(
     add = command.add_argument
     add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
-    predictions = command.add_mutually_exclusive_group(required=not (takes_probability or takes_outcomes))
+    predictions = command.add_mutually_exclusive_group(
+        required=not (takes_probability or takes_outcomes)
+    )
     if prediction == "append":
         about += "; repeated: models from tight to loose, in an order fixed beforehand"
     names = "--prediction", "--y-pred"

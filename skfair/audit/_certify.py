@@ -140,7 +140,10 @@ def certify_audit(
 
 
 def _certify_constraint(
-    audit: AuditData, constraint: Constraint, tolerance: float | dict[str, float] | None, level: float
+    audit: AuditData,
+    constraint: Constraint,
+    tolerance: float | dict[str, float] | None,
+    level: float,
 ) -> Claim:
     """The claim about a constraint on predictions or outcomes, without facts of its source."""
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
@@ -154,7 +157,10 @@ def _certify_constraint(
 
 
 def _certify_outcomes(
-    audit: AuditData, constraint: Constraint, tolerance: float | dict[str, float] | None, level: float
+    audit: AuditData,
+    constraint: Constraint,
+    tolerance: float | dict[str, float] | None,
+    level: float,
 ) -> Claim:
     """The claim about the outcomes of data without a model, which count like decisions."""
     if audit.task != "classification" or constraint.compared_rate is not RATES["selection_rate"]:
@@ -164,7 +170,11 @@ def _certify_outcomes(
         )
     per_class = _arrange_classes(audit, constraint, None, audit.columns["y_true"])
     claim = _certify_predictions(audit, constraint, per_class, RATE_UNIT, tolerance, level)
-    name = f"{OUTCOME_SHARE}{audit.pos_label}" if len(per_class) == 1 else "share of rows with each outcome"
+    name = (
+        f"{OUTCOME_SHARE}{audit.pos_label}"
+        if len(per_class) == 1
+        else "share of rows with each outcome"
+    )
     noun = claim.metric.replace(" of each class", "").replace("selection rate", name)
     return replace(claim, metric=noun)
 

@@ -342,7 +342,10 @@ def open_questions(report: ReportData) -> list[str]:
             "How the model treats people outside its training data, if these are its training "
             "data: intervals hold for held-out data.",
         ]
-    return [*questions, "Whether a difference is justified: rates show that groups differ, not why."]
+    return [
+        *questions,
+        "Whether a difference is justified: rates show that groups differ, not why.",
+    ]
 
 
 def _describe_small_groups(report: ReportData) -> Iterator[str]:
