@@ -15,12 +15,12 @@ TOLERANCE = 0.1
 """The tolerance of vfairness, which its analyzer fixes."""
 
 LOW_RATE = 0.4
-GAPS = (0.02, 0.09, 0.11, 0.2)
-"""True gaps: two within the tolerance, and two above it."""
+GAPS = (0.02, 0.11)
+"""True gaps: one within the tolerance, and one above it."""
 
 N_GROUPS = (2, 5)
 N_SAMPLES = (600, 3000)
-N_DRAWS = {5: 80, 1: 10}  # samples of each population, by the runs of the budget
+N_DRAWS = {5: 30, 1: 10}  # samples of each population, by the runs of the budget
 N_BOOTSTRAPS = 400
 
 ONE_SIDED = 0.95
@@ -64,22 +64,22 @@ def verdicts(budget):
             for n_samples in N_SAMPLES:
                 population = Population(gap, n_groups, n_samples)
                 records += [
-                    population._asdict() | {"method": name} | one
+                    population._asdict() | {"draws": n_draws, "method": name} | one
                     for method in methods.values()
                     for name, one in _count_verdicts(method, population, n_draws)
                 ]
     bound = 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / n_draws)
-    own = [one for one in records if one["method"].startswith("skfair")]
+    claims = [one for one in records if one["method"].startswith("skfair")]
     checks = [
         Check(
             "skfair: false 'within' where the gap is above the tolerance",
-            [one["within"] for one in own if one["gap"] > TOLERANCE],
+            [one["within"] for one in claims if one["gap"] > TOLERANCE],
             "<=",
             bound,
         ),
         Check(
             "skfair: false 'above' where the gap is within the tolerance",
-            [one["above"] for one in own if one["gap"] <= TOLERANCE],
+            [one["above"] for one in claims if one["gap"] <= TOLERANCE],
             "<=",
             bound,
         ),
@@ -97,10 +97,10 @@ def _count_verdicts(method, population, n_draws):
     for seed in range(n_draws):
         for name, run in method(*population.draw(seed), seed).items():
             runs.setdefault(name, []).append(run)
-    for name, some in runs.items():
-        said = np.array([run.result for run in some])
+    for name, timed in runs.items():
+        said = np.array([run.result for run in timed])
         shares = {verdict: float(np.mean(said == verdict)) for verdict in ("within", "above")}
-        yield name, shares | {"s": float(np.mean([run.seconds for run in some]))}
+        yield name, shares | {"s": float(np.mean([run.seconds for run in timed]))}
 
 
 _MEANINGS = {"shown": "within", "fair": "within", "contradicted": "above", "unfair": "above"}

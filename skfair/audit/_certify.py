@@ -119,8 +119,11 @@ def certify_audit(
     """The claim of an audit, as :meth:`Audit.certify`."""
     audit.warn_of_integers()
     if population is None:
-        constraint = resolve_constraint(constraint, tolerance, takes_all=True)
-    elif constraint != "demographic_parity":
+        resolved = resolve_constraint(constraint, tolerance, takes_all=True)
+        certify = partial(_certify_constraint, audit, resolved, tolerance)
+    elif constraint == "demographic_parity":
+        certify = partial(certify_shares, audit, population, tolerance)
+    else:
         raise argument_error(
             "constraint must be left out with population, which compares shares of samples, but is "
             f"{constraint!r}. Make two claims."
@@ -130,10 +133,7 @@ def certify_audit(
     if ledger is not None:
         attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         level = divide_level(level, attempt)
-    if population is None:
-        claim = _certify_constraint(audit, constraint, tolerance, level)
-    else:
-        claim = certify_shares(audit, population, tolerance, level)
+    claim = certify(level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, source=source, reading=audit.reading)

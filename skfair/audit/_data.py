@@ -33,7 +33,7 @@ from skfair._columns.reading import (
     write_labels,
 )
 from skfair._groups import Groups, Samples
-from skfair._groups.groups import attribute_columns
+from skfair._groups.groups import attribute_columns, normalize_label
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import check_alignment, is_default, is_partitioned
@@ -59,7 +59,6 @@ from skfair.audit._bins import (
     warn_of_integers,
 )
 from skfair.audit._partitioned import are_counted, count_predictions
-from skfair.audit._population import find_declared_groups
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -212,7 +211,7 @@ class AuditData:
     @cached_property
     def empty_groups(self) -> dict[str, list[str]]:
         """Declared categories of pandas that no sample has, by attribute."""
-        return find_declared_groups(self.known, self.unbinned)
+        return _find_empty_groups(self.known, self.unbinned)
 
     @property
     def cluster_codes(self) -> np.ndarray | None:
@@ -787,6 +786,22 @@ def _warn_of_training_rows(estimator: BaseEstimator, X: TableLike) -> None:
     for pipeline in pipelines:
         X = transform_before_last_step(pipeline, X)
     warn_of_training_rows(X, sketch)
+
+
+def _find_empty_groups(known: SensitiveFeatures, groups: Groups) -> dict[str, list[str]]:
+    """Categories of pandas that are groups of no sample, by attribute."""
+    if known.labels is None or not groups.is_disjoint:
+        return {}
+    unknown = {*map(normalize_label, known.unknown)}
+    empty = {}
+    columns = attribute_columns(known.labels)
+    for place, (name, column) in enumerate(zip(groups.attributes, columns, strict=True)):
+        if isinstance(column, pd.Categorical):
+            occurring = {*map(group_text, groups.labels[:, place])}
+            labels = [one for one in column.categories if normalize_label(one) not in unknown]
+            if declared := [one for one in map(group_text, labels) if one not in occurring]:
+                empty[attribute_name(name, place)] = declared
+    return empty
 
 
 def _check_audit_columns(columns, known, are_counts):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair._groups.groups import attribute_columns, normalize_label
 from skfair._groups.known import MISSING
 from skfair._statistics.estimates import check_level, clopper_pearson_limits
 from skfair._statistics.gaps import Verdict, find_verdict
@@ -19,14 +18,13 @@ from skfair.audit._claims import Claim
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._report_input import make_groupings
 from skfair.audit._sentences import POPULATION_SHARE, Quantity, confidence_text, value_cell
-from skfair.audit._tables import attribute_name, group_text, name_as_text
+from skfair.audit._tables import group_text, name_as_text
 
 if TYPE_CHECKING:
     from skfair._groups.groups import Groups
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
     from skfair.audit._report_data import ReportData
-    from skfair.audit._sensitive_features import SensitiveFeatures
 
 Population = Mapping[str, Mapping["Label", float]]
 """Shares of the groups of each attribute in a population."""
@@ -65,22 +63,6 @@ class GroupShares(NamedTuple):
 
 
 # What is compared: samples by group, and shares that must fit their groups.
-
-
-def find_declared_groups(known: SensitiveFeatures, groups: Groups) -> dict[str, list[str]]:
-    """Categories of pandas that are groups of no sample, by attribute."""
-    if known.labels is None or not groups.is_disjoint:
-        return {}
-    unknown = {*map(normalize_label, known.unknown)}
-    empty = {}
-    columns = attribute_columns(known.labels)
-    for place, (name, column) in enumerate(zip(groups.attributes, columns, strict=True)):
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            occurring = {*map(group_text, groups.labels[:, place])}
-            labels = [one for one in column.categories if normalize_label(one) not in unknown]
-            if declared := [one for one in map(group_text, labels) if one not in occurring]:
-                empty[attribute_name(name, place)] = declared
-    return empty
 
 
 def count_shares(audit: AuditData, population: Population) -> list[GroupShares]:
@@ -212,9 +194,9 @@ def tabulate_shares(
                 "tolerance": bound,
             }
         )
-        is_kept = (low >= -bound) & (high <= bound) & (bound > 0.0)
+        is_within = (low >= -bound) & (high <= bound) & (bound > 0.0)
         is_outside = (low > bound) | (high < -bound)
-        table["verdict"] = list(map(find_verdict, is_kept, is_outside))
+        table["verdict"] = list(map(find_verdict, is_within, is_outside))
         tables.append(table)
     return pd.concat(tables, ignore_index=True).assign(verdict_of_all=together.verdict)
 
@@ -324,7 +306,10 @@ def find_share_limits(shares: list[GroupShares], tolerance: float, level: float)
 
 
 def certify_shares(
-    audit: AuditData, population: Population, tolerance: float | None, level: float
+    audit: AuditData,
+    population: Population,
+    tolerance: float | dict[str, float] | None,
+    level: float,
 ) -> Claim:
     """The claim of an audit that shares are those of a population, as :meth:`Audit.certify`."""
     if tolerance is None:

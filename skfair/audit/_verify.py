@@ -21,6 +21,7 @@ from skfair.audit._claims import (
     read_filed_claim,
 )
 from skfair.audit._sentences import LOWER_BOUNDS, POPULATION_SHARE
+from skfair.constraints import Constraint
 
 
 def verify(
@@ -102,19 +103,19 @@ def verify(
                 f"sensitive_features must have the attributes of the claim, {[*bounds]}, but has "
                 f"{[*attributes]}. Names in a file are text, so pass columns with names."
             )
-    now = replace(audit, limits_version=filed.limits_version)
-    repeat = {
-        "confidence_level": filed.confidence_level,
-        "salt": salt,
-        "min_published": filed.min_published,
-    }
-    if filed.form == POPULATION_SHARE:
-        population = filed.constraint["params"].get("population")
-        claim = now.certify(tolerance=filed.threshold, population=population, **repeat)
-        return list(dict.fromkeys(edited + filed.find_differences(claim)))
-    constraint = make_filed_constraint(filed.constraint)
+    is_about_shares = filed.form == POPULATION_SHARE
+    constraint: str | Constraint = "demographic_parity"
+    if not is_about_shares:
+        constraint = make_filed_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
     tolerance = None if is_parameter else filed.threshold
-    claim = now.certify(constraint, tolerance, **repeat)
-    return list(dict.fromkeys(edited + filed.find_differences(claim)))
+    now = replace(audit, limits_version=filed.limits_version).certify(
+        constraint,
+        tolerance,
+        confidence_level=filed.confidence_level,
+        salt=salt,
+        min_published=filed.min_published,
+        population=filed.constraint["params"].get("population") if is_about_shares else None,
+    )
+    return list(dict.fromkeys(edited + filed.find_differences(now)))

@@ -582,7 +582,7 @@ class GroupRateCurveDisplay(Display):
         ax = self._use_axes(ax, size=(4.8, 5.2))
         names = to_text(groups)
         if self.negatives is not None:
-            return self._plot_roc(names)
+            return self._plot_roc(names, self.negatives)
         horizontal = groups.index(reference)
         others = [k for k in range(len(groups)) if k != horizontal]
         # The background is drawn once, by the first curve on the axes.
@@ -596,11 +596,11 @@ class GroupRateCurveDisplay(Display):
             f"share of {vertical} above the threshold",
         )
 
-    def _plot_roc(self, names: list[str]) -> Self:
+    def _plot_roc(self, names: list[str], negatives: pd.DataFrame) -> Self:
         """Draw the ROC curve of each group."""
         if not self._count_drawn():
             self.ax_.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle=":")
-        self._draw_curves(names, [(k, self.negatives.iloc[:, k]) for k in range(len(names))])
+        self._draw_curves(names, [(k, negatives.iloc[:, k]) for k in range(len(names))])
         return self._finish("false positive rate", "true positive rate")
 
     def _finish(self, horizontal: str, vertical: str) -> Self:

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 N = 800
 SEX = pd.Series(np.repeat(["f", "m"], [320, 480]), name="sex")
 OUTCOMES = np.where(RNG.random(N) < np.where(SEX == "f", 0.3, 0.5), "yes", "no")
-PEOPLE = {"sex": {"f": 0.51, "m": 0.49}}
+POPULATION = {"sex": {"f": 0.51, "m": 0.49}}
 
 
 def audit_outcomes(sensitive_features=SEX, outcomes=OUTCOMES, **settings):
@@ -39,9 +39,9 @@ def test_intervals_of_sixty_drawn_tables_are_those_of_scipy():
     differing = 0
     for seed in range(60):
         column, level = draw_table(seed)
-        people = {"one": dict.fromkeys(column.cat.categories, 1.0 / len(column.cat.categories))}
+        population = {"one": dict.fromkeys(column.cat.categories, 1.0 / len(column.cat.categories))}
         audit = audit_outcomes(column, np.arange(len(column)) % 2, pos_label=1)
-        shares = tabulate_shares(audit, people, None, level)
+        shares = tabulate_shares(audit, population, None, level)
         for row in shares.to_dict("records"):
             hits = int((column == row["group"]).sum())
             test = stats.binomtest(hits, len(column))
@@ -54,7 +54,9 @@ def test_intervals_of_sixty_drawn_tables_are_those_of_scipy():
 
 def test_a_row_has_the_difference_and_its_verdict():
     """320 of 800 are 40 %, 11 points less than 51 %; the limits are 36.6 and 43.5 %."""
-    shares = audit_outcomes().report(population=PEOPLE, tolerance=0.05).shares.set_index("group")
+    shares = (
+        audit_outcomes().report(population=POPULATION, tolerance=0.05).shares.set_index("group")
+    )
     row = shares.loc["f"]
     assert row[["n", "population", "estimate"]].tolist() == [320, 0.51, 0.4]
     assert row[["low", "high"]].tolist() == pytest.approx([0.36585, 0.43489], abs=1e-5)
@@ -70,11 +72,11 @@ def test_a_row_has_the_difference_and_its_verdict():
 )
 def test_report_and_claim_have_the_same_verdict(tolerance, verdict):
     audit = audit_outcomes()
-    report = audit.report(population=PEOPLE, tolerance=tolerance)
+    report = audit.report(population=POPULATION, tolerance=tolerance)
     assert {*report.shares["verdict_of_all"]} == {verdict}
     assert report.has_finding  # of outcomes
     if tolerance is not None:
-        claim = audit.certify(tolerance=tolerance, population=PEOPLE)
+        claim = audit.certify(tolerance=tolerance, population=POPULATION)
         assert claim.verdict == verdict
         assert "(exact)" in claim.text and "the share of no group by sex differs" in claim.text
         assert claim.sizes == {"f": 320, "m": 480}
@@ -84,8 +86,8 @@ def test_a_share_alone_is_a_finding():
     outcomes = np.resize(["yes", "no"], N)
     audit = audit_outcomes(outcomes=outcomes)
     assert not audit.report().has_finding
-    assert not audit.report(population=PEOPLE, tolerance=0.2).has_finding
-    assert audit.report(population=PEOPLE, tolerance=0.05).has_finding
+    assert not audit.report(population=POPULATION, tolerance=0.2).has_finding
+    assert audit.report(population=POPULATION, tolerance=0.05).has_finding
 
 
 @pytest.mark.parametrize("n_groups", [2, 3])
@@ -127,16 +129,16 @@ def test_limits_of_the_largest_difference_are_those_of_clopper_and_pearson():
 def test_two_attributes_and_their_intersection():
     table = pd.DataFrame({"sex": SEX, "old": np.resize([True, False, False, False], N)})
     both = {"f × True": 0.12, "f × False": 0.39, "m × True": 0.13, "m × False": 0.36}
-    people = PEOPLE | {"old": {True: 0.25, False: 0.75}, "sex × old": both}
+    population = POPULATION | {"old": {True: 0.25, False: 0.75}, "sex × old": both}
     audit = audit_outcomes(table)
-    shares = audit.report(population=people).shares
+    shares = audit.report(population=population).shares
     assert shares.groupby("attribute", sort=False).size().to_dict() == {
         "sex": 2,
         "old": 2,
         "sex × old": 4,
     }
     assert shares.set_index("group").loc["f × True", "n"] == 80
-    claim = audit.certify(tolerance=0.15, population=people)
+    claim = audit.certify(tolerance=0.15, population=population)
     assert claim.verdict == "shown" and claim.sizes["sex × old: f × True"] == 80
     assert verify(claim.to_json(), audit) == []
 
@@ -146,23 +148,23 @@ def test_counts_have_the_shares_of_their_samples():
     counted = Audit.from_counts(
         table, counts="n", sensitive_features="sex", y_true="y", pos_label="yes"
     )
-    report = counted.report(population=PEOPLE)
-    assert report.shares.equals(audit_outcomes().report(population=PEOPLE).shares)
+    report = counted.report(population=POPULATION)
+    assert report.shares.equals(audit_outcomes().report(population=POPULATION).shares)
     assert report.frame.equals(audit_outcomes().report().frame)
 
 
 def test_samples_of_unknown_group_are_left_out_or_a_group():
     groups = SEX.where(np.arange(N) % 4 > 0)
     left_out = SensitiveFeatures(groups, missing="exclude")
-    shares = audit_outcomes(left_out).report(population=PEOPLE).shares
+    shares = audit_outcomes(left_out).report(population=POPULATION).shares
     assert shares["n"].tolist() == [240, 360]
-    claim = audit_outcomes(left_out).certify(tolerance=0.2, population=PEOPLE)
+    claim = audit_outcomes(left_out).certify(tolerance=0.2, population=POPULATION)
     assert claim.n_missing == {"group": 200}
     as_group = SensitiveFeatures(groups, missing="group")
     with pytest.raises(ValueError, match=r"lacks '\(missing\)'.*missing='exclude'"):
-        audit_outcomes(as_group).report(population=PEOPLE)
-    people = {"sex": {"f": 0.4, "m": 0.4, "(missing)": 0.2}}
-    assert audit_outcomes(as_group).report(population=people).shares["n"].sum() == N
+        audit_outcomes(as_group).report(population=POPULATION)
+    population = {"sex": {"f": 0.4, "m": 0.4, "(missing)": 0.2}}
+    assert audit_outcomes(as_group).report(population=population).shares["n"].sum() == N
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_samples_of_unknown_group_are_left_out_or_a_group():
 )
 def test_two_readings_of_a_share_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        audit_outcomes(**settings).report(population=PEOPLE)
+        audit_outcomes(**settings).report(population=POPULATION)
 
 
 def test_overlapping_and_estimated_groups_have_no_shares():
@@ -185,7 +187,7 @@ def test_overlapping_and_estimated_groups_have_no_shares():
     known = SensitiveFeatures(SEX.where(np.arange(N) % 4 > 0), missing="at_random")
     audit = Audit.from_predictions(None, decisions, sensitive_features=known)
     with pytest.raises(ValueError, match="groups are not all known"):
-        audit.certify(tolerance=0.1, population=PEOPLE)
+        audit.certify(tolerance=0.1, population=POPULATION)
 
 
 @pytest.mark.parametrize(
@@ -214,15 +216,15 @@ def test_settings_that_do_not_go_together():
         audit.report(tolerance=0.1)
     for question in (audit.report, lambda **one: audit.certify(tolerance=0.1, **one)):
         with pytest.raises(ValueError, match="Leave one of the two out"):
-            question(population=PEOPLE, min_published=5)
+            question(population=POPULATION, min_published=5)
     with pytest.raises(ValueError, match="constraint must be left out with population"):
-        audit.certify("equal_opportunity", 0.1, population=PEOPLE)
+        audit.certify("equal_opportunity", 0.1, population=POPULATION)
     with pytest.raises(ValueError, match="tolerance must be the largest difference"):
-        audit.certify(population=PEOPLE)
+        audit.certify(population=POPULATION)
 
 
 def test_shares_are_on_the_page_and_in_the_json():
-    report = audit_outcomes().report(population=PEOPLE, tolerance=0.05)
+    report = audit_outcomes().report(population=POPULATION, tolerance=0.05)
     page = report.to_html()
     assert "Shares by sex against a population" in page and "differs by more" in page
     assert "The share of f by sex is 40 % (36.5 to 43.5) of the samples and 51 %" in str(report)
@@ -236,7 +238,7 @@ def test_shares_are_on_the_page_and_in_the_json():
 
 def test_a_filed_claim_is_verified():
     audit = audit_outcomes()
-    text = audit.certify(tolerance=0.1, population=PEOPLE).to_json()
+    text = audit.certify(tolerance=0.1, population=POPULATION).to_json()
     assert verify(text, audit) == []
     assert "population" in Claim.from_json(text).to_html()
     other = audit_outcomes(SEX.replace({"f": "m"}).where(np.arange(N) < 700, "f"))
@@ -257,8 +259,10 @@ def test_declared_groups_without_samples_are_named():
     assert report.empty_groups == {"sex": ["d"]}
     sentence = "No sample is of a declared group by sex: 'd', a share of 0 % (0 to 0.461 %)."
     assert sentence in report.findings and sentence in report.to_markdown()
-    people = {"sex": {"f": 0.5, "m": 0.48, "d": 0.02}}
-    row = audit_outcomes(column.cat.remove_categories("unknown")).report(population=people).shares
+    population = {"sex": {"f": 0.5, "m": 0.48, "d": 0.02}}
+    row = (
+        audit_outcomes(column.cat.remove_categories("unknown")).report(population=population).shares
+    )
     row = row.set_index("group").loc["d"]
     assert row[["n", "estimate", "low"]].tolist() == [0, 0.0, 0.0]
     assert row["high"] == pytest.approx(1.0 - 0.025 ** (1 / 800))

@@ -57,8 +57,8 @@ def test_a_claim_of_shares_is_verified_without_the_file_of_the_population(folder
     audit = Audit.from_predictions(
         TABLE["paid"], None, sensitive_features=TABLE[["sex"]], pos_label="yes"
     )
-    people = {"sex": {"f": 0.51, "m": 0.49}}
-    assert audit.certify(tolerance=0.2, population=people).high == claim.high
+    population = {"sex": {"f": 0.51, "m": 0.49}}
+    assert audit.certify(tolerance=0.2, population=population).high == claim.high
 
 
 def test_a_gate_on_data_without_a_model(folder, capsys):
