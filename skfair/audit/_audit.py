@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import Alternatives, find_alternatives
@@ -81,7 +82,7 @@ class Audit(AuditData):
         by_threshold: bool = False,
         title: str | None = None,
         salt: str | None = None,
-        population: dict[str, dict[Any, float]] | None = None,
+        population: dict[str, dict[Label, float]] | None = None,
         tolerance: float | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
@@ -194,7 +195,7 @@ class Audit(AuditData):
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
         min_published: int | None = None,
-        population: dict[str, dict[Any, float]] | None = None,
+        population: dict[str, dict[Label, float]] | None = None,
     ) -> Claim:
         r"""Claim on held-out data that the gap in the population is within a tolerance.
 

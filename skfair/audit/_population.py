@@ -40,6 +40,7 @@ class GroupShares(NamedTuple):
     groups: list[str]
     counts: np.ndarray
     targets: np.ndarray
+    n_left_out: int = 0  # of unknown group
 
     @property
     def n(self) -> int:
@@ -69,17 +70,19 @@ def count_shares(audit: AuditData, population: Population) -> list[GroupShares]:
     """Samples of each group of the attributes of a population, checked."""
     _check_population(population)
     _check_can_count(audit)
-    groups, _ = make_groupings(audit.samples, audit.known.treatment)
+    groups, n_missing = make_groupings(audit.samples, audit.known.treatment)
+    leaves_out = audit.known.treatment == "exclude"
     names = {name_as_text(name): name for name in population}
     if unknown := [name for name in names if name not in groups]:
         raise argument_error(
             f"population must have shares by attribute, but {join_names(map(repr, unknown))} is no "
             f"attribute of sensitive_features, which has {join_names(map(repr, groups))}."
         )
-    return [
+    shares = (
         _match_groups(attribute, groups[attribute], audit.empty_groups, population[name])
         for attribute, name in names.items()
-    ]
+    )
+    return [one._replace(n_left_out=leaves_out * n_missing[one.attribute]) for one in shares]
 
 
 def _match_groups(
@@ -351,7 +354,11 @@ def certify_shares(
             f"{SHARE.value(furthest.targets[at])} of the population."
         ),
         attributes=tuple(stated),
-        n_missing={"group": audit.n_excluded} if audit.n_excluded else {},
+        n_missing={
+            "group" if is_clear else f"group by {one.attribute}": one.n_left_out
+            for one in shares
+            if one.n_left_out
+        },
         constraint={
             "name": "PopulationShares",
             "params": {"population": stated},

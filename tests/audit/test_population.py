@@ -160,6 +160,12 @@ def test_samples_of_unknown_group_are_left_out_or_a_group():
     assert shares["n"].tolist() == [240, 360]
     claim = audit_outcomes(left_out).certify(tolerance=0.2, population=POPULATION)
     assert claim.n_missing == {"group": 200}
+    table = pd.DataFrame({"sex": groups, "old": np.resize([True, False, None, None, None], N)})
+    population = POPULATION | {"old": {"True": 0.4, "False": 0.6}}
+    audit = audit_outcomes(SensitiveFeatures(table, missing="exclude"))
+    claim = audit.certify(tolerance=0.2, population=population)
+    assert claim.n_missing == {"group by sex": 200, "group by old": 480}
+    assert claim.sizes["sex: f"] == 240 and claim.sizes["old: True"] == 160
     as_group = SensitiveFeatures(groups, missing="group")
     with pytest.raises(ValueError, match=r"lacks '\(missing\)'.*missing='exclude'"):
         audit_outcomes(as_group).report(population=POPULATION)
