@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import Alternatives, find_alternatives
@@ -22,6 +21,7 @@ from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
 from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
+from skfair.audit._population import Population
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
@@ -82,7 +82,7 @@ class Audit(AuditData):
         by_threshold: bool = False,
         title: str | None = None,
         salt: str | None = None,
-        population: dict[str, dict[Label, float]] | None = None,
+        population: Population | None = None,
         tolerance: float | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
@@ -130,10 +130,10 @@ class Audit(AuditData):
             Secret text with which the report states a digest of the samples, as in :meth:`certify`.
         population : dict, default=None
             Share of each group in a population, by attribute, such as ``{"sex": {"f": 0.51, "m":
-            0.49}}``. The report then has the shares of the samples beside them (``shares``), with
-            exact limits ([2]_). Samples of unknown group are left out where ``missing="exclude"``.
-            Weighted or clustered samples, overlapping groups and estimated ones have no such
-            shares.
+            0.49}}``, or a Series of ``value_counts(normalize=True)``. The report then has the
+            shares of the samples beside them (``shares``), with exact limits ([2]_). Samples of
+            unknown group are left out where ``missing="exclude"``. Weighted or clustered samples,
+            overlapping groups and estimated ones have no such shares.
         tolerance : float, default=None
             Largest difference allowed between a share and that of the population, as a fraction;
             None asks whether they differ at all. A share that differs by more is a finding.
@@ -195,7 +195,7 @@ class Audit(AuditData):
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
         min_published: int | None = None,
-        population: dict[str, dict[Label, float]] | None = None,
+        population: Population | None = None,
     ) -> Claim:
         r"""Claim on held-out data that the gap in the population is within a tolerance.
 

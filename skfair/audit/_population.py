@@ -13,6 +13,7 @@ import pandas as pd
 from skfair._groups.known import MISSING
 from skfair._statistics.estimates import check_level, clopper_pearson_limits
 from skfair._statistics.gaps import Verdict, find_verdict
+from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, check_tolerance, join_names, round_up
 from skfair.audit._claims import Claim
 from skfair.audit._front import draw_limited, find_axis
@@ -22,11 +23,10 @@ from skfair.audit._tables import group_text, name_as_text
 
 if TYPE_CHECKING:
     from skfair._groups.groups import Groups
-    from skfair._utils.api import Label
     from skfair.audit._data import AuditData
     from skfair.audit._report_data import ReportData
 
-Population = Mapping[str, Mapping["Label", float]]
+Population = Mapping[str, Mapping[Label, float] | pd.Series]
 """Shares of the groups of each attribute in a population."""
 
 SHARE = Quantity("share of samples", "percentage points", POPULATION_SHARE)
@@ -68,19 +68,18 @@ class GroupShares(NamedTuple):
 
 def count_shares(audit: AuditData, population: Population) -> list[GroupShares]:
     """Samples of each group of the attributes of a population, checked."""
-    _check_population(population)
+    by_attribute = _read_population(population)
     _check_can_count(audit)
     groups, n_missing = make_groupings(audit.samples, audit.known.treatment)
     leaves_out = audit.known.treatment == "exclude"
-    names = {name_as_text(name): name for name in population}
-    if unknown := [name for name in names if name not in groups]:
+    if unknown := [name for name in by_attribute if name not in groups]:
         raise argument_error(
             f"population must have shares by attribute, but {join_names(map(repr, unknown))} is no "
             f"attribute of sensitive_features, which has {join_names(map(repr, groups))}."
         )
     shares = (
-        _match_groups(attribute, groups[attribute], audit.empty_groups, population[name])
-        for attribute, name in names.items()
+        _match_groups(attribute, groups[attribute], audit.empty_groups, targets)
+        for attribute, targets in by_attribute.items()
     )
     return [one._replace(n_left_out=leaves_out * n_missing[one.attribute]) for one in shares]
 
@@ -89,12 +88,11 @@ def _match_groups(
     attribute: str,
     groups: Groups,
     empty: dict[str, list[str]],
-    shares: Mapping[Label, float],
+    targets: dict[str, float],
 ) -> GroupShares:
     """Samples and shares of the groups of one attribute; raise where they are not the same."""
     counts = dict(zip(map(group_text, groups.names), groups.counts.tolist(), strict=True))
     counts |= dict.fromkeys(empty.get(attribute, ()), 0)
-    targets = {group_text(name): share for name, share in shares.items()}
     start = f"population[{attribute!r}] must have the groups of the samples"
     if lacking := [group for group in counts if group not in targets]:
         about_missing = ""
@@ -118,29 +116,39 @@ def _match_groups(
     return GroupShares(attribute, [*counts], np.array([*counts.values()]), values)
 
 
-def _check_population(population: Population) -> None:
-    """Raise unless shares by attribute and group are numbers that sum to 1."""
-    is_nested = isinstance(population, Mapping) and len(population) > 0
-    if not is_nested or not all(isinstance(one, Mapping) and one for one in population.values()):
+def _read_population(population: Population) -> dict[str, dict[str, float]]:
+    """Shares by attribute and group as texts; raise unless they are numbers that sum to 1."""
+    is_nested = isinstance(population, Mapping) and all(map(_has_shares, population.values()))
+    if not is_nested or not population:
         raise argument_error(
             "population must have the share of each group by attribute, as in "
             f"{{'sex': {{'f': 0.51, 'm': 0.49}}}}; got {population!r}."
         )
-    for attribute, shares in population.items():
+    by_attribute = {}
+    for name, groups in population.items():
+        shares = {group_text(group): share for group, share in groups.items()}
         for group, share in shares.items():
             is_number = isinstance(share, Real) and not isinstance(share, bool)
             if not is_number or not 0.0 <= share <= 1.0:
+                passed = share.item() if isinstance(share, np.generic) else share
                 raise argument_error(
                     f"population must have shares from 0 to 1, but that of {group!r} by "
-                    f"{attribute!r} is {share!r}. Write 51 % as 0.51."
+                    f"{str(name)!r} is {passed!r}. Write 51 % as 0.51."
                 )
         total = float(sum(shares.values()))
         # Shares of a table are rounded: as many half digits as there are groups.
         if not isclose(total, 1.0, abs_tol=max(1e-9, 5e-4 * len(shares))):
             raise argument_error(
-                f"population must have shares that sum to 1, but those by {attribute!r} sum to "
+                f"population must have shares that sum to 1, but those by {str(name)!r} sum to "
                 f"{total:.6g}. Add the groups that are left out, or divide by the sum."
             )
+        by_attribute[name_as_text(name)] = {group: float(one) for group, one in shares.items()}
+    return by_attribute
+
+
+def _has_shares(groups: object) -> bool:
+    """Whether something may be shares by group: a dict, or a Series as of ``value_counts``."""
+    return isinstance(groups, Mapping | pd.Series) and len(groups) > 0
 
 
 def _check_can_count(audit: AuditData) -> None:

@@ -216,6 +216,14 @@ def test_populations_that_do_not_fit(population, message):
             question(population=population)
 
 
+def test_shares_may_be_those_that_pandas_counts():
+    counted = {"sex": pd.Series(["f"] * 51 + ["m"] * 49).value_counts(normalize=True)}
+    expected = audit_outcomes().report(population=POPULATION).shares
+    assert audit_outcomes().report(population=counted).shares.equals(expected)
+    with pytest.raises(ValueError, match="of 'f' by 'sex' is 1.5. Write"):
+        audit_outcomes().report(population={"sex": {"f": np.float64(1.5), "m": 0.0}})
+
+
 def test_settings_that_do_not_go_together():
     audit = audit_outcomes()
     with pytest.raises(ValueError, match="tolerance is that of differences from the shares"):
