@@ -33,6 +33,7 @@ from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
 from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
+from benchmarks.guarantees.verdicts import verdicts
 from benchmarks.optimum.summary import optimum
 from benchmarks.packages import take_missing
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
@@ -156,6 +157,7 @@ BENCHMARKS = {
     "audit-counts": audit_counts,
     "reports": reports,
     "selection": selection,
+    "verdicts": verdicts,
     "monitoring": monitor_benchmark,
     "recent-months": recent_months,
     "new-data": new_data,

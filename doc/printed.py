@@ -30,7 +30,7 @@ FIGURE = r"(-?(?:\d{1,3}(?:,\d{3})+|\d*\.?\d+)(?: %)?)"
 FIELD = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 """A field of a template, as in {mean:.3f}: its name, and the format of its figure."""
 
-PACKAGES = "numpy", "scikit-learn", "scipy", "numba", "fairlearn"
+PACKAGES = "numpy", "scikit-learn", "scipy", "numba", "fairlearn", "vfairness"
 
 
 # Records of a command.

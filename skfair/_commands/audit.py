@@ -18,10 +18,13 @@ from skfair._commands.options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
+    add_population_option,
     add_tolerance_options,
     check_column_options,
     check_output,
     output_results,
+    read_population,
+    refuse_without_predictions,
     resolve_output,
     take_probability,
     write_report,
@@ -65,11 +68,13 @@ _PAGES = {"summary": (".html", ".htm", ".md"), "interactive": (".html", ".htm")}
 def add_report_options(report: ArgumentParser) -> None:
     """Add the options of ``python -m skfair report`` to its parser."""
     report.description = (
-        "Fairness report of a file of predictions. The exit status is 0 without a "
-        "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
-        "after an error."
+        "Fairness report of a file of predictions, or of data without a model by --target alone. "
+        "The exit status is 0 without a finding, 3 with a significant gap, with --subgroups a "
+        "subgroup that departs, or with --population a share that differs by more than "
+        "--tolerance, and 2 after an error."
     )
-    add_column_options(report, ["classification", "regression", "clustering"])
+    kinds = ["classification", "regression", "clustering"]
+    add_column_options(report, kinds, takes_outcomes=True)
     add = report.add_argument
     add("--probability", "--y-score", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
@@ -81,6 +86,9 @@ def add_report_options(report: ArgumentParser) -> None:
     about = "columns within whose values groups compare"
     add("--control", "--control-features", nargs="+", metavar="COLUMN", help=about)
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add_population_option(report)
+    about = "largest difference of a share from --population, such as 0.05"
+    add("--tolerance", type=float, help=about)
     _add_salt_option(report, "the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
@@ -93,6 +101,7 @@ def add_report_options(report: ArgumentParser) -> None:
 
 def _run_report(options: Namespace) -> int:
     """Write the report that the options ask for; return the exit status."""
+    refuse_without_predictions(options)
     check_column_options(options)
     resolve_output(options)
     for name, suffixes in _PAGES.items():
@@ -134,6 +143,8 @@ def _build_report(options: Namespace) -> FairnessReport:
         by_threshold=options.by_threshold,
         title=options.title,
         salt=_read_salt(options.salt_file),
+        population=read_population(options.population),
+        tolerance=options.tolerance,
     )
 
 
@@ -251,7 +262,9 @@ def add_certify_options(certify: ArgumentParser) -> None:
         "order, up to the first that is not; of the first one if that is not shown."
     )
     kinds = ["classification", "regression"]
-    add_column_options(certify, kinds, prediction="append", takes_probability=True)
+    add_column_options(
+        certify, kinds, prediction="append", takes_probability=True, takes_outcomes=True
+    )
     add = certify.add_argument
     names = sorted(AUDITED_CONSTRAINTS)
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
@@ -263,6 +276,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
         "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
     )
     add("--metric", help=about)
+    add_population_option(certify)
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
     add("--odds-ratio", type=float, default=1.0, help=about)
@@ -288,11 +302,12 @@ def add_verify_options(verify: ArgumentParser) -> None:
 
 def _run_certify(options: Namespace) -> int:
     """Print the claim that the options ask for; return the exit status."""
-    take_probability(options, [options.probability])
+    take_probability(options, [options.probability], takes_outcomes=True)
+    refuse_without_predictions(options)
     for model in list_models(options):
         check_column_options(model)
     resolve_output(options)
-    claim = _build_claim(options)
+    claim = _build_claim(options, read_population(options.population))
     if options.out is not None:
         write_report(claim, options.out, {"full": options.full})
     output_results(options, [claim.reading, str(claim)], claim.to_json())
@@ -313,7 +328,9 @@ def _run_verify(options: Namespace) -> int:
     repeated = _parse_filed_options(options.file[0], filed.source["command"])
     repeated.confidence = filed.confidence_level
     repeated.salt_file = options.salt_file
-    claim = _build_claim(repeated, filed.limits_version)
+    # The claim has the shares of its population, wherever the file of them is now.
+    population = filed.constraint["params"].get("population")
+    claim = _build_claim(repeated, population, filed.limits_version)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
@@ -353,7 +370,7 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
 
 
 _UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
-_UNFILED_OPTIONS |= {"passed", "salt_file"}
+_UNFILED_OPTIONS |= {"passed", "salt_file", "population"}
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -372,9 +389,17 @@ def _options_text(options: Namespace) -> str:
     return join(words)
 
 
-def _build_claim(options: Namespace, limits_version: int = LIMITS_VERSION) -> Claim:
+def _build_claim(
+    options: Namespace,
+    population: dict[str, dict[str, float]] | None = None,
+    limits_version: int = LIMITS_VERSION,
+) -> Claim:
     """The claim that the options ask for, with limits of a version."""
-    constraint = _read_constraint(options)
+    constraint: str | Constraint = "demographic_parity"
+    if population is None:
+        constraint = _read_constraint(options)
+    else:
+        _check_compares_shares(options)
     facts = {"command": _options_text(options)}
     audits = [
         replace(
@@ -389,8 +414,21 @@ def _build_claim(options: Namespace, limits_version: int = LIMITS_VERSION) -> Cl
         "min_published": options.min_published,
     }
     if len(audits) == 1:
-        return audits[0].certify(constraint, options.tolerance, **about)
+        return audits[0].certify(constraint, options.tolerance, population=population, **about)
     return last_shown(audits, constraint, options.tolerance, **about)[1]
+
+
+def _check_compares_shares(options: Namespace) -> None:
+    """Raise for options about predictions next to --population."""
+    names = ("ratio", "minimum", "maximum", "metric", "loss")
+    unused = [f"--{name}" for name in names if getattr(options, name) is not None]
+    unused += ["--constraint"] * (options.constraint != "demographic_parity")
+    unused += ["--prediction"] * (len(options.prediction or ()) > 1)
+    if unused:
+        raise ValueError(
+            "--population compares shares of samples up to --tolerance; leave out "
+            f"{join_names(unused)}, or make two claims. Several --prediction have the same shares."
+        )
 
 
 def list_models(options: Namespace) -> list[Namespace]:

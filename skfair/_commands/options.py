@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skfair._columns.files import FILE_COLUMN, file_digest, read_columns
-from skfair._columns.reading import fill_empty, parse_numbers, unify_spelling
+from skfair._columns.reading import (
+    check_are_numbers,
+    check_complete_column,
+    fill_empty,
+    parse_numbers,
+    unify_spelling,
+)
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import collect_warnings, join_names
 from skfair._utils.fit import write_text
@@ -136,17 +142,22 @@ def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.D
     return written, table
 
 
-def add_column_options(command, kinds, prediction="store", takes_probability=False, **files):
+def add_column_options(
+    command, kinds, prediction="store", takes_probability=False, takes_outcomes=False, **files
+):
     """Add the files and the options that name their columns, groups and labels.
 
     ``prediction`` is what argparse does with --prediction: "append" takes several. With
-    ``takes_probability`` the column of --probability may take its place.
+    ``takes_probability`` the column of --probability may take its place, and with
+    ``takes_outcomes`` that of --target is enough.
     """
     add_file_options(command, **files)
     add = command.add_argument
     add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
-    predictions = command.add_mutually_exclusive_group(required=not takes_probability)
+    predictions = command.add_mutually_exclusive_group(
+        required=not (takes_probability or takes_outcomes)
+    )
     if prediction == "append":
         about += "; repeated: models from tight to loose, in an order fixed beforehand"
     names = "--prediction", "--y-pred"
@@ -204,9 +215,47 @@ def add_tolerance_options(command: ArgumentParser) -> Callable[..., Any]:
     return add
 
 
-def take_probability(options: Namespace, predictions: Any) -> None:
-    """Let --probability take the place of --prediction, as `predictions`, where it is left out."""
+POPULATION_COLUMNS = ["attribute", "group", "share"]
+"""Columns of the file of a population."""
+
+
+def add_population_option(command: ArgumentParser) -> None:
+    """Add the file of the shares of groups in a population."""
+    about = (
+        f"table with the columns {join_names(POPULATION_COLUMNS)}: shares of a population, with "
+        "which those of the samples are compared"
+    )
+    command.add_argument("--population", type=Path, metavar="FILE", help=about)
+
+
+def read_population(path: Path | None) -> dict[str, dict[str, float]] | None:
+    """Shares by attribute and group of the file of a population; None without a file."""
+    if path is None:
+        return None
+    table = read_columns([path], POPULATION_COLUMNS)
+    shares = check_complete_column(table, "share")
+    check_are_numbers([shares])
+    population: dict[str, dict[str, float]] = {}
+    rows = zip(table["attribute"].map(str), table["group"].map(str), shares, strict=True)
+    for attribute, group, share in rows:
+        groups = population.setdefault(attribute, {})
+        if group in groups:
+            raise ValueError(
+                f"--population must have each group once, but {path} has {group!r} by "
+                f"{attribute!r} twice. Leave one of its rows out."
+            )
+        groups[group] = float(share)
+    return population
+
+
+def take_probability(options: Namespace, predictions: Any, takes_outcomes: bool = False) -> None:
+    """Let --probability take the place of --prediction, as `predictions`, where it is left out.
+
+    With `takes_outcomes` the outcomes of data without a model are enough.
+    """
     if options.prediction or options.interval:
+        return
+    if options.probability is None and takes_outcomes and options.target is not None:
         return
     if options.probability is None:
         raise ValueError(
@@ -214,6 +263,24 @@ def take_probability(options: Namespace, predictions: Any) -> None:
             "decisions, or of probabilities that are compared with outcomes."
         )
     options.prediction, options.probability = predictions, None
+
+
+def refuse_without_predictions(options: Namespace) -> None:
+    """Raise without any column of predictions or outcomes, and for options of predictions alone."""
+    if options.prediction or options.interval:
+        return
+    if options.target is None:
+        raise ValueError(
+            "One of --prediction, --interval and --target is required; name the column of "
+            "decisions, or the outcomes of data without a model."
+        )
+    names = ("probability", "threshold", "top", "burden")
+    unused = [f"--{name}" for name in names if getattr(options, name, None)]
+    if unused:
+        raise ValueError(
+            f"--target alone is data without a model, which {join_names(unused)} is not about. "
+            "Leave it out, or name the column of --prediction."
+        )
 
 
 def check_column_options(options: Namespace) -> None:

@@ -115,7 +115,9 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
     if threshold is not None:
         y_score = y_pred
         y_pred = apply_threshold(y_pred, y_true, threshold, positive)
-    if y_pred is not None:
+    if y_pred is None:
+        check_same_notation(None, y_true if y_score is None else y_score)
+    else:
         check_same_notation(y_true, y_pred)
     columns = {
         "y_true": place_outcomes(y_true, table),
@@ -198,7 +200,7 @@ def _parse_top_k(options: Namespace) -> int | float | None:
 def _check_numbers(
     options: Namespace,
     y_true: pd.Series | None,
-    y_pred: pd.Series,
+    y_pred: pd.Series | None,
     y_proba: pd.Series | None,
     weights: np.ndarray | None,
 ) -> None:
@@ -220,6 +222,8 @@ def _check_numbers(
             f"--task classification needs classes, but the target {options.target!r} has numbers "
             "with decimals; pass --task regression."
         )
+    if y_pred is None:
+        return  # outcomes of data without a model
     if not has_decimals(y_true) and has_decimals(y_pred) and y_true.nunique() != 2:
         raise ValueError(
             f"The prediction {options.prediction!r} has decimals, but the target "
@@ -228,9 +232,11 @@ def _check_numbers(
         )
 
 
-def _threshold(options: Namespace, y_true: pd.Series | None, y_pred: pd.Series) -> float | None:
+def _threshold(
+    options: Namespace, y_true: pd.Series | None, y_pred: pd.Series | None
+) -> float | None:
     """Threshold of scores; None if the predictions are not scores."""
-    if options.task == "regression":
+    if options.task == "regression" or y_pred is None:
         return None
     if options.threshold is not None or y_true is None or y_true.nunique() != 2:
         return options.threshold

@@ -251,6 +251,13 @@ def outward_rounding(is_lower: bool) -> str:
     return ROUND_FLOOR if is_lower else ROUND_CEILING
 
 
+def round_up(number: float) -> float:
+    """The smallest number of three digits that is at least another one."""
+    digits = 2 - int(np.floor(np.log10(number)))
+    rounded = round(float(number), digits)
+    return rounded if rounded >= number else round(rounded + 10.0**-digits, digits)
+
+
 def number_text(
     number: float, n_digits: int = 3, rounding: str = ROUND_HALF_EVEN, sign: str = ""
 ) -> str:

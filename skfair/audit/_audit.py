@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from skfair._utils.checks import join_names, mute_warnings, refuse_clusters
+from skfair._utils.checks import argument_error, join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import Alternatives, find_alternatives
 from skfair.audit._bins import N_BINS
@@ -21,6 +21,7 @@ from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
 from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
+from skfair.audit._population import Population
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
@@ -81,6 +82,8 @@ class Audit(AuditData):
         by_threshold: bool = False,
         title: str | None = None,
         salt: str | None = None,
+        population: Population | None = None,
+        tolerance: float | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
@@ -125,6 +128,15 @@ class Audit(AuditData):
             are not small, among significant gaps if there are any.
         salt : str, default=None
             Secret text with which the report states a digest of the samples, as in :meth:`certify`.
+        population : dict, default=None
+            Share of each group in a population, by attribute, such as ``{"sex": {"f": 0.51, "m":
+            0.49}}``, or a Series of ``value_counts(normalize=True)``. The report then has the
+            shares of the samples beside them (``shares``), with exact limits ([2]_). Samples of
+            unknown group are left out where ``missing="exclude"``. Weighted or clustered samples,
+            overlapping groups and estimated ones have no such shares.
+        tolerance : float, default=None
+            Largest difference allowed between a share and that of the population, as a fraction;
+            None asks whether they differ at all. A share that differs by more is a finding.
 
         Returns
         -------
@@ -134,7 +146,8 @@ class Audit(AuditData):
         ------
         ValueError
             If groups are too many, a reference does not occur, or no group can be published; or
-            thresholds are asked for without scores, or subgroups are no result of a search.
+            thresholds are asked for without scores, or subgroups are no result of a search; or the
+            shares of a population do not sum to 1, or are not those of the groups of the samples.
 
         Warns
         -----
@@ -145,6 +158,18 @@ class Audit(AuditData):
         ----------
         .. [1] P. Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality",
            Annals of Probability 18, 1990.
+        .. [2] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits
+           illustrated in the case of the binomial", Biometrika 26, 1934.
+
+        Examples
+        --------
+        >>> from skfair.audit import Audit
+        >>> hired, sex = ["yes", "no", "no", "no"] * 150, ["f"] * 270 + ["m"] * 330
+        >>> audit = Audit.from_predictions(hired, None, sensitive_features=sex, pos_label="yes")
+        >>> people = {"attribute 1": {"f": 0.51, "m": 0.49}}
+        >>> report = audit.report(population=people, tolerance=0.05)
+        >>> report.shares[["group", "estimate", "low", "high", "verdict"]].round(3).values.tolist()
+        [['f', 0.45, 0.41, 0.491, 'open'], ['m', 0.55, 0.509, 0.59, 'open']]
         """
         settings = ReportSettings(
             metrics=metrics,
@@ -155,6 +180,8 @@ class Audit(AuditData):
             by_threshold=by_threshold,
             title=title,
             digest=digest_with_salt(self, salt),
+            population=population,
+            tolerance=tolerance,
         )
         report = report_audit(self, settings, min_published)
         return replace(report, title=write_headline(report)) if title is None else report
@@ -168,6 +195,7 @@ class Audit(AuditData):
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
         min_published: int | None = None,
+        population: Population | None = None,
     ) -> Claim:
         r"""Claim on held-out data that the gap in the population is within a tolerance.
 
@@ -221,6 +249,10 @@ class Audit(AuditData):
         min_published : int, default=None
             Smallest count that may be published, as in :meth:`report`. The verdict is about all
             groups; a gap that compares one which is not published is not printed.
+        population : dict, default=None
+            Shares of groups in a population, as in :meth:`report`. The claim is then that no share
+            of the samples differs from it by more than `tolerance`, by exact limits, and
+            `constraint` is left out.
 
         Returns
         -------
@@ -263,9 +295,16 @@ class Audit(AuditData):
         >>> audit.certify(tolerance=0.1).verdict
         'shown'
         """
+        if population is not None and min_published is not None:
+            raise argument_error(
+                "population compares the numbers of samples of all groups, some of which "
+                "min_published may not let be published. Leave one of the two out."
+            )
         # Warnings state the numbers of samples of small groups.
         with nullcontext() if min_published is None else mute_warnings(UserWarning):
-            claim = certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
+            claim = certify_audit(
+                self, constraint, tolerance, confidence_level, ledger, salt, population
+            )
         return claim if min_published is None else protect_claim(claim, self, min_published)
 
     def subgroups(

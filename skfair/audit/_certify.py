@@ -25,11 +25,19 @@ from skfair._statistics.estimates import (
 from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
 from skfair._statistics.planning import required_sample_size
-from skfair._utils.checks import argument_error, check_tolerance, join_names, number_text, warn
+from skfair._utils.checks import (
+    argument_error,
+    check_tolerance,
+    join_names,
+    number_text,
+    round_up,
+    warn,
+)
 from skfair.audit._claims import Claim, describe_constraint
 from skfair.audit._data import mask_unknown
 from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
+from skfair.audit._population import Population, certify_shares
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
@@ -54,7 +62,7 @@ from skfair.audit._sentences import (
     event_text,
     name_left_out,
 )
-from skfair.audit._tables import group_text, is_missing_group
+from skfair.audit._tables import OUTCOME_SHARE, group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers, check_task
 from skfair.constraints._constraint import (
     find_tolerance,
@@ -62,7 +70,7 @@ from skfair.constraints._constraint import (
     split_by_attribute,
 )
 from skfair.constraints._held_out import bind_constraint, metric_kind
-from skfair.metrics import find_positive
+from skfair.metrics import RATES, find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
 
@@ -106,24 +114,69 @@ def certify_audit(
     confidence_level: float,
     ledger: Any = None,
     salt: str | None = None,
+    population: Population | None = None,
 ) -> Claim:
     """The claim of an audit, as :meth:`Audit.certify`."""
     audit.warn_of_integers()
-    constraint = resolve_constraint(constraint, tolerance, takes_all=True)
+    if population is None:
+        resolved = resolve_constraint(constraint, tolerance, takes_all=True)
+        certify = partial(_certify_constraint, audit, resolved, tolerance)
+    elif constraint == "demographic_parity":
+        certify = partial(certify_shares, audit, population, tolerance)
+    else:
+        raise argument_error(
+            "constraint must be left out with population, which compares shares of samples, but is "
+            f"{constraint!r}. Make two claims."
+        )
     level = check_level(confidence_level)
-    if constraint.get_params(deep=False).get("min_group_size", 0) is None:
-        constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
         attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         level = divide_level(level, attempt)
-    arrange = _arrange_columns if audit.model is None else _arrange_model
-    compared = _rank_in_clusters(audit, constraint) if constraint.unit == "attention" else audit
-    per_class, (constraint, unit) = arrange(compared, constraint)
-    claim = _certify_predictions(compared, constraint, per_class, unit, tolerance, level)
+    claim = certify(level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, source=source, reading=audit.reading)
+
+
+def _certify_constraint(
+    audit: AuditData,
+    constraint: Constraint,
+    tolerance: float | dict[str, float] | None,
+    level: float,
+) -> Claim:
+    """The claim about a constraint on predictions or outcomes, without facts of its source."""
+    if constraint.get_params(deep=False).get("min_group_size", 0) is None:
+        constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
+    if audit.are_outcomes:
+        return _certify_outcomes(audit, constraint, tolerance, level)
+    arrange = _arrange_columns if audit.model is None else _arrange_model
+    compared = _rank_in_clusters(audit, constraint) if constraint.unit == "attention" else audit
+    per_class, (constraint, unit) = arrange(compared, constraint)
+    return _certify_predictions(compared, constraint, per_class, unit, tolerance, level)
+
+
+def _certify_outcomes(
+    audit: AuditData,
+    constraint: Constraint,
+    tolerance: float | dict[str, float] | None,
+    level: float,
+) -> Claim:
+    """The claim about the outcomes of data without a model, which count like decisions."""
+    if audit.task != "classification" or constraint.compared_rate is not RATES["selection_rate"]:
+        raise argument_error(
+            f"constraint must compare shares of outcomes where there are no predictions, but is "
+            f"{constraint.name}, of a {audit.task}. Pass 'demographic_parity', or predictions."
+        )
+    per_class = _arrange_classes(audit, constraint, None, audit.columns["y_true"])
+    claim = _certify_predictions(audit, constraint, per_class, RATE_UNIT, tolerance, level)
+    name = (
+        f"{OUTCOME_SHARE}{audit.pos_label}"
+        if len(per_class) == 1
+        else "share of rows with each outcome"
+    )
+    noun = claim.metric.replace(" of each class", "").replace("selection rate", name)
+    return replace(claim, metric=noun)
 
 
 def bind_model(
@@ -319,7 +372,9 @@ def _certify_predictions(
         bind: Callable = partial(bind_hidden_groups, audit=audit)
     else:
         X = None if audit.model is None else audit.model.X
-        leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, X)
+        leaves_out = audit.n_without_outcome > 0 and (
+            audit.are_outcomes or needs_outcomes(constraint, n_rows, X)
+        )
         selected, left_out = _select_samples(audit, n_rows, leaves_out)
         bind = partial(bind_constraint, X=X, **selected)
     bound_constraints = [
@@ -655,18 +710,11 @@ def _shown_tolerance(
     """
     low = max(limits.limit, tolerance)
     if not limits.is_exact:
-        return _round_up(low) if np.isfinite(low) else None
+        return round_up(low) if np.isfinite(low) else None
     high = max(low, _exact_upper_limits(estimates, contrasts, level).max())
-    candidates = sorted({*map(_round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
+    candidates = sorted({*map(round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
     shown = (one for one in candidates if one < 1.0)
     return next((t for t in shown if _passes_exact_tests(estimates, contrasts, t, level)), None)
-
-
-def _round_up(tolerance: float) -> float:
-    """The smallest number of three digits that is at least the tolerance."""
-    digits = 2 - int(np.floor(np.log10(tolerance)))
-    rounded = round(float(tolerance), digits)
-    return rounded if rounded >= tolerance else round(rounded + 10.0**-digits, digits)
 
 
 def _warn_of_undecidable_groups(

@@ -22,6 +22,7 @@ from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     BOUNDS,
     LOWER_BOUNDS,
+    POPULATION_SHARE,
     Quantity,
     confidence_text,
     left_out_clause,
@@ -56,7 +57,8 @@ class Claim(PageReport):
         broken, or neither.
     form : str
         What is bounded: "gap" between groups, "ratio", "floor", "ceiling", "above overall" and
-        others of the reference and the aggregate of the constraint.
+        others of the reference and the aggregate of the constraint; "population share" of the
+        differences of shares of groups from those of a population.
     metric, unit : str
         What is compared, as in "selection rate", and its unit. "percentage points" and "percent"
         are stored as fractions: 0.05 are five of them.
@@ -96,7 +98,8 @@ class Claim(PageReport):
         metric needs.
     worst_group : str
         Of calibration, sentence on the group whose probabilities are shown to be off most, with
-        limits that hold for all groups together; empty if none is.
+        limits that hold for all groups together; of shares, on the one that is furthest from the
+        population; empty if there is none.
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
@@ -309,7 +312,9 @@ class Claim(PageReport):
         if not isfinite(limit):
             known = "without a limit"
         method = ""
-        if self.is_exact and not self.is_contradicted:
+        if self.form == POPULATION_SHARE:
+            method = " (exact)"
+        elif self.is_exact and not self.is_contradicted:
             is_tested = self.is_shown and limit == self.threshold
             method = " (exact)" if is_tested else " (for large samples; the verdict is exact)"
         is_within = limit >= self.threshold if has_floor else limit <= self.threshold

@@ -33,7 +33,7 @@ from skfair._columns.reading import (
     write_labels,
 )
 from skfair._groups import Groups, Samples
-from skfair._groups.groups import attribute_columns
+from skfair._groups.groups import attribute_columns, normalize_label
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import check_alignment, is_default, is_partitioned
@@ -163,7 +163,8 @@ class AuditData:
             source = {"clusters": about} | (source or {})
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
-        if check_flag("burden", burden) and (pos_label is None or "covered" in checked.columns):
+        has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
+        if check_flag("burden", burden) and (not has_decision or "covered" in checked.columns):
             raise argument_error(
                 "burden says that the decision pos_label is bad for people, but these predictions "
                 f"of a {task} have no such decision. Pass decisions and pos_label, or no burden."
@@ -207,6 +208,11 @@ class AuditData:
         """What was read, described when a page first asks: monitors read many small batches."""
         return self.described() if callable(self.described) else self.described
 
+    @cached_property
+    def empty_groups(self) -> dict[str, list[str]]:
+        """Declared categories of pandas that no sample has, by attribute."""
+        return _find_empty_groups(self.known, self.unbinned)
+
     @property
     def cluster_codes(self) -> np.ndarray | None:
         """Code of the cluster of each sample, None if all are independent."""
@@ -241,7 +247,8 @@ class AuditData:
             of applicants who were refused: numbers that need an outcome, such as error rates, are
             then of the other samples, and selection rates of all.
         y_pred : array-like of shape (n_samples,) or None
-            Predicted classes or values; None if decisions are made of scores, see :meth:`top`. Also
+            Predicted classes or values; None if decisions are made of scores, see :meth:`top`, or
+            there is no model: then the shares of outcomes, or their means, are compared. Also
             prediction sets, with `y_true`: booleans in a column for each class, or two columns, low
             and high; decisions are then whether a set has the true value.
             Without `y_true` numbers with decimals are scores.
@@ -290,7 +297,7 @@ class AuditData:
         ValueError
             If inputs differ in length or in their pandas index, or hold missing values, predictions
             are of another type than the truth, there are integers without a target, or neither
-            predictions nor scores.
+            predictions nor scores nor outcomes.
 
         Warns
         -----
@@ -648,6 +655,11 @@ class AuditData:
         return {name: self.columns[name] for name in names if name in self.columns}
 
     @property
+    def are_outcomes(self) -> bool:
+        """Whether these are the outcomes of data without a model."""
+        return not {"y_pred", "y_score"} & set(self.columns)
+
+    @property
     def n_without_outcome(self) -> int:
         """Number of samples whose outcome is unknown, where others have one."""
         is_unknown = ~self.columns.get("has_outcome", np.ones(len(self.samples.weights), bool))
@@ -712,6 +724,11 @@ class AuditData:
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""
+        if self.are_outcomes:
+            raise ValueError(
+                "These are outcomes without predictions, about which there are reports and claims. "
+                "Pass predictions or decisions as y_pred to ask about these."
+            )
         if "y_pred" not in columns:
             raise ValueError(
                 "These are scores without decisions. Pass decisions as y_pred, such as scores "
@@ -771,6 +788,22 @@ def _warn_of_training_rows(estimator: BaseEstimator, X: TableLike) -> None:
     warn_of_training_rows(X, sketch)
 
 
+def _find_empty_groups(known: SensitiveFeatures, groups: Groups) -> dict[str, list[str]]:
+    """Categories of pandas that are groups of no sample, by attribute."""
+    if known.labels is None or not groups.is_disjoint:
+        return {}
+    unknown = {*map(normalize_label, known.unknown)}
+    empty = {}
+    columns = attribute_columns(known.labels)
+    for place, (name, column) in enumerate(zip(groups.attributes, columns, strict=True)):
+        if isinstance(column, pd.Categorical):
+            occurring = {*map(group_text, groups.labels[:, place])}
+            labels = [one for one in column.categories if normalize_label(one) not in unknown]
+            if declared := [one for one in map(group_text, labels) if one not in occurring]:
+                empty[attribute_name(name, place)] = declared
+    return empty
+
+
 def _check_audit_columns(columns, known, are_counts):
     """The samples, columns and strata of columns by role, without rows of zero weight."""
     if are_counts:
@@ -779,13 +812,19 @@ def _check_audit_columns(columns, known, are_counts):
     weights = columns.pop("sample_weight", None)
     control_features = columns.pop("control_features", None)
     columns = _fill_outcomes(cover_truth(columns))
-    if not {"y_pred", "y_score"} & set(columns):
+    if not {"y_pred", "y_score", "y_true"} & set(columns):
         raise argument_error(
             "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
-            "y_score, of which Audit.top(k) selects the highest."
+            "y_score, of which Audit.top(k) selects the highest, or the outcomes of data without a "
+            "model as y_true."
         )
     first = next(iter(columns.values()))
     strata = None
+    if known.is_modelled and not {"y_pred", "y_score"} & set(columns):
+        raise argument_error(
+            f"y_pred must hold predictions, since {known.argument} models groups of their samples. "
+            "Pass them, or outcomes with samples of known group alone, by missing='exclude'."
+        )
     if control_features is not None:
         strata = check_strata(control_features, first)
         columns["stratum"] = strata.codes

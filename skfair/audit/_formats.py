@@ -455,7 +455,7 @@ SCHEMA_VERSION = 6
 
 _TEXT_COLUMNS = (
     *("attribute", "group", "metric", "interval", "lowest", "highest"),
-    *("subgroup", "left_out", "four_fifths"),
+    *("subgroup", "left_out", "four_fifths", "verdict", "verdict_of_all"),
 )
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
@@ -520,16 +520,15 @@ def read_document(
 def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -> dict[str, Any]:
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     # Earlier reports do not say whose reference was named: their limits hold for all pairs.
-    content = {"named_references": []} | read_document(
-        source, "FairnessReport", {*fields} - {"named_references"}
-    )
+    older: dict[str, Any] = {"named_references": [], "shares": None, "empty_groups": {}}
+    content = older | read_document(source, "FairnessReport", {*fields} - {*older})
     content["reading"] = Reading.from_dict(content["reading"])
     if content["balance"] is not None:
         content["balance"] = Interval._make(content["balance"])
     if (subgroups := content["subgroups"]) is not None:
         tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
         content["subgroups"] = subgroups | tables | {"reading": content["reading"]}
-    for name in ("reliability", "thresholds"):
+    for name in ("reliability", "thresholds", "shares"):
         if content[name] is not None:
             content[name] = _decode_table(content[name])
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}

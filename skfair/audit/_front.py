@@ -62,7 +62,8 @@ def primary_metrics(gaps: pd.DataFrame) -> list[str]:
     for outcome in OUTCOME_METRICS:
         if outcome in names:
             return [outcome]
-    return [name for name in names if name.startswith(("share of", "selection_rate of"))]
+    by_class = [name for name in names if name.startswith(("share of", "selection_rate of"))]
+    return by_class or [name for name in names if name == "mean_target"]
 
 
 def find_headline_gaps(report: ReportData) -> tuple[pd.Series | None, pd.Series | None]:

@@ -22,6 +22,7 @@ from skfair.audit._formats import (
 )
 from skfair.audit._front import REPORT_TITLE
 from skfair.audit._interactive import add_script
+from skfair.audit._population import Population, is_unlike_population, tabulate_shares
 from skfair.audit._protection import is_about
 from skfair.audit._report_data import ReportData
 from skfair.audit._report_input import (
@@ -135,6 +136,12 @@ class FairnessReport(ReportData):
         Attributes whose reference group the user named; of the others the data choose it.
     reading : Reading, default=UNREAD
         What was read, of which protected reports have no counts.
+    shares : DataFrame, default=None
+        Where a population was passed, one row for each group: its share of the samples with exact
+        limits, that in the ``population``, their ``difference`` with limits, and the ``verdict`` on
+        the ``tolerance``; ``verdict_of_all`` is that on all groups together.
+    empty_groups : dict of str to list of str
+        Declared categories of pandas that no sample has, by attribute.
 
     Attributes
     ----------
@@ -174,13 +181,14 @@ class FairnessReport(ReportData):
 
     @property
     def has_finding(self) -> bool:
-        """Whether a gap is significant by Holm's procedure, or a subgroup is shown to depart.
+        """Whether a gap is significant, a subgroup departs, or a share is not the population's.
 
-        Gaps are those in outcomes and errors. The limits of subgroups hold for all of those that
-        were searched together, at the same level as the gaps.
+        Gaps are those in outcomes and errors, by Holm's procedure. The limits of subgroups hold for
+        all of those that were searched together, at the same level as the gaps, and so do those of
+        shares of groups, which are held against their tolerance.
         """
         departs = self.subgroups is not None and self.subgroups.searches["n_flagged"].any()
-        return bool(departs or has_finding(self))
+        return bool(departs or has_finding(self) or is_unlike_population(self.shares))
 
     @property
     def open_questions(self) -> list[str]:
@@ -488,6 +496,8 @@ class ReportSettings(NamedTuple):
     by_threshold: bool
     title: str | None
     digest: str | None  # of the samples, with a salt
+    population: Population | None
+    tolerance: float | None  # of shares
 
 
 def report_audit(
@@ -500,6 +510,11 @@ def report_audit(
             f"{settings.subgroups!r}. Pass audit.subgroups(), the result of a search."
         )
     check_flag("by_threshold", settings.by_threshold)
+    if settings.tolerance is not None and settings.population is None:
+        raise argument_error(
+            "tolerance is that of differences from the shares of a population; pass population "
+            "too, or leave it out. Tolerances of rates are those of Audit.certify."
+        )
     if settings.title is not None:
         check_text("title", settings.title)
     every = _report_samples(audit, settings)
@@ -509,6 +524,11 @@ def report_audit(
         raise argument_error(
             "by_threshold shows the numbers of samples between thresholds, which min_published "
             "does not protect. Leave one of the two out."
+        )
+    if settings.population is not None:
+        raise argument_error(
+            "population compares the numbers of samples of all groups, some of which min_published "
+            "may not let be published. Leave one of the two out."
         )
     protection = protect_audit(audit, min_published, settings.metrics, every.subgroups)
     protection.check_reference(settings.reference)
@@ -603,6 +623,9 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         audit.min_group_size,
     )
     gaps["four_fifths"] = [four_fifths_clause(gap, frame) for gap in gaps.to_dict("records")]
+    shares = None
+    if settings.population is not None:
+        shares = tabulate_shares(audit, settings.population, settings.tolerance, level)
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
@@ -630,4 +653,6 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         min_share=settings.min_share,
         subgroups=settings.subgroups,
         title=settings.title or "",
+        shares=shares,
+        empty_groups=audit.empty_groups,
     )

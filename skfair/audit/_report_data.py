@@ -1,7 +1,7 @@
 """The tables and facts of a fairness report, which its sections are written from."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -35,6 +35,8 @@ class ReportData(PageReport):
     unpublished: str = ""
     named_references: tuple[str, ...] = ()
     reading: Reading = UNREAD
+    shares: pd.DataFrame | None = None
+    empty_groups: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     @abstractmethod

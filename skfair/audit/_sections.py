@@ -39,6 +39,7 @@ from skfair.audit._front import (
     state_ratio,
     tabulate_rates,
 )
+from skfair.audit._population import describe_empty_groups, describe_shares, share_tables
 from skfair.audit._sentences import (
     RATIO,
     Quantity,
@@ -54,11 +55,13 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import (
     IMPACT_RATES,
+    OUTCOME_SHARE,
     OVERALL,
     STRATUM_SEPARATOR,
     find_spared,
     groups_like_unknown,
     has_impact_ratio,
+    is_about_outcomes,
     is_missing_group,
     single_attributes,
 )
@@ -90,6 +93,9 @@ def findings(report: ReportData) -> list[str]:
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report), *report.reading.describe_bins()]
     sentences += _describe_hidden(report)
+    sentences += describe_empty_groups(report)
+    if report.shares is not None:
+        sentences.append(describe_shares(report.shares, report.confidence_level))
     if report.assumption:
         listed = join_names(f"{n:,} by {name}" for name, n in report.n_missing.items() if n)
         known = (
@@ -213,7 +219,9 @@ OUTCOME_SELECTION = (
 def _describe_outcomes(report: ReportData) -> str:
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
     n, frame = report.n_without_outcome, report.frame
-    known = frame.loc[frame["metric"].isin(_COMPLETE_METRICS), "group"]
+    is_complete = frame["metric"].isin(_COMPLETE_METRICS)
+    is_complete |= frame["metric"].str.startswith(OUTCOME_SHARE)
+    known = frame.loc[is_complete, "group"]
     groups = dict.fromkeys(frame.loc[~frame["group"].isin(known), "group"])
     others = f", none of them in {join_names(map(repr, groups))}" if groups else ""
     return (
@@ -309,7 +317,10 @@ def open_questions(report: ReportData) -> list[str]:
             name = name if report.reading.burden is None else "spared_rate"
             noun = report_quantity(report, name).noun
             questions.append(f"Whether the {noun} by {by} keeps four fifths: {ratio} is observed.")
-    if error_metric_mask(report.frame).any():
+    is_about_data = is_about_outcomes(report.frame)
+    if is_about_data:
+        questions.append("Whether the recorded outcomes are right, and those of all.")
+    elif error_metric_mask(report.frame).any():
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
@@ -322,13 +333,19 @@ def open_questions(report: ReportData) -> list[str]:
         questions.append(
             "Whether the predictions are right: without recorded outcomes there are no error rates."
         )
-    questions += [
-        "How the model treats people who are not in the data, or groups that were not recorded.",
+    if is_about_data:
+        questions.append("What is so of people who are not in the data, or of groups not recorded.")
+    else:
+        questions += [
+            "How the model treats people who are not in the data, or groups that were not "
+            "recorded.",
+            "How the model treats people outside its training data, if these are its training "
+            "data: intervals hold for held-out data.",
+        ]
+    return [
+        *questions,
         "Whether a difference is justified: rates show that groups differ, not why.",
-        "How the model treats people outside its training data, if these are its training data: "
-        "intervals hold for held-out data.",
     ]
-    return questions
 
 
 def _describe_small_groups(report: ReportData) -> Iterator[str]:
@@ -338,7 +355,8 @@ def _describe_small_groups(report: ReportData) -> Iterator[str]:
         sizes = rows.groupby("group", sort=False)["n"].min()
         listed = join_names([f"{group} (as few as {n:.0f})" for group, n in sizes.items()], 8)
         about = f"groups by {attribute} that are too small for some rates"
-        yield f"How the model treats {about}: {listed}."
+        verb = "What is so of" if is_about_outcomes(report.frame) else "How the model treats"
+        yield f"{verb} {about}: {listed}."
 
 
 # Sections of a report as text and tables, which every format of the page shows.
@@ -372,6 +390,9 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     if len(adjusted := _adjusted_differences(report)):
         strata = list(_stratum_tables(report))
         yield "Adjusted for strata", [_adjusted_table(report, adjusted), *strata]
+    if report.shares is not None:
+        tables_of_shares = list(share_tables(report.shares, report.confidence_level))
+        yield "Shares of the population", tables_of_shares
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     yield "Findings", [report.findings]

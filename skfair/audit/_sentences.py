@@ -12,7 +12,7 @@ from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skfair._utils.checks import bound_text, join_names, number_text, outward_rounding
-from skfair.audit._tables import group_text
+from skfair.audit._tables import OUTCOME_SHARE, group_text
 from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def describe_metric(name: str, burden: str | None = None) -> tuple[str, str]:
         )
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all samples of the group"
+    if name.startswith(OUTCOME_SHARE):
+        return name[0].upper() + name[1:], "of those whose outcome is known"
     return name, "a metric that was passed"
 
 
@@ -356,6 +358,9 @@ def state_rates(
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
 
 
+POPULATION_SHARE = "population share"
+"""Form of a bound on the shares of groups, which are compared with those of a population."""
+
 BOUNDS = {
     "gap": "no two groups{by} differ by more than {bound} in {noun}",
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
@@ -376,6 +381,8 @@ BOUNDS = {
     "mean excess": "on average groups{by} are at most {bound} above all in {noun}",
     "signed mean excess": "the mean of groups{by} is at most {bound} above all in {noun}, where "
     "groups offset each other",
+    POPULATION_SHARE: "the share of no group{by} differs by more than {bound} from that in the "
+    "population",
 }
 """What a bound says of the groups, by the form of its gap."""
 

@@ -35,6 +35,9 @@ OVERALL = "overall"
 OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate", "coverage")
 """Metrics of outcomes; the first that a report has is its main metric."""
 
+OUTCOME_SHARE = "share of rows with outcome "
+"""What the names of shares of outcomes begin with, which data without a model have."""
+
 MAX_GROUPS = 1000
 """Maximum number of groups of one grouping in a report."""
 
@@ -159,6 +162,11 @@ def _stratum_text(strata: Groups, code: int) -> str:
         f"{name} = {label}" if isinstance(name, str) else str(label)
         for name, label in zip(names, labels, strict=True)
     )
+
+
+def is_about_outcomes(frame: pd.DataFrame) -> bool:
+    """Whether a table is about the outcomes of data without a model."""
+    return bool(frame["metric"].str.startswith((OUTCOME_SHARE, "mean_target")).all())
 
 
 def single_attributes(attributes: list[str]) -> list[str]:

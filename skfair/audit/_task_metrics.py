@@ -14,7 +14,7 @@ from skfair._statistics.calibration_lines import estimate_coefficients, fit_cali
 from skfair._statistics.group_estimates import estimate_means
 from skfair._utils.checks import argument_error, join_names, mute_warnings
 from skfair.audit._sentences import is_known_metric
-from skfair.audit._tables import OUTCOME_METRICS, group_text
+from skfair.audit._tables import OUTCOME_METRICS, OUTCOME_SHARE, group_text
 from skfair.metrics import RATES, Rate
 from skfair.metrics._calibration import bin_frequencies, make_bin_edges
 from skfair.metrics._group_metrics import (
@@ -159,6 +159,14 @@ def regression_metrics(
     }
 
 
+def outcome_metrics(
+    y_true: np.ndarray, positive: Label | None
+) -> dict[str, tuple[np.ndarray, None]]:
+    """Share of samples with the positive outcome, or with each of several, by name."""
+    classes = _distinct_labels([y_true]) if positive is None else [positive]
+    return {f"{OUTCOME_SHARE}{label}": (y_true == label, None) for label in classes}
+
+
 def clustering_metrics(labels: np.ndarray) -> dict[str, tuple[np.ndarray, None]]:
     """Share of samples in each cluster, by name."""
     clusters = np.unique(labels).tolist()
@@ -185,6 +193,8 @@ def infer_task(task: str | None, columns: dict[str, np.ndarray]) -> str:
         raise argument_error(
             f"task must be one of {list(_METRIC_ESTIMATORS)} or None; got {task!r}."
         )
+    if not {"y_pred", "y_score"} & set(columns):  # outcomes of data without a model
+        return task or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if "y_pred" not in columns:
         if task not in (None, "classification"):
             raise argument_error(f"k makes decisions of scores, so leave out task={task!r}.")
@@ -250,7 +260,7 @@ def find_positive_label(
     """The positive class of two; None for several classes, and where there are no classes."""
     if task != "classification":
         return None
-    if "y_pred" not in columns:  # decisions are made of scores
+    if "y_pred" not in columns and "y_score" in columns:  # decisions are made of scores
         if "y_true" not in columns:
             return True
         return find_positive_multiclass(columns["y_true"], pos_label=pos_label)
@@ -428,6 +438,8 @@ def _classification_metric_estimators(
     columns: dict[str, np.ndarray], positive: int | str | None
 ) -> dict[str, Callable]:
     """Estimators of the metrics of a classifier, by name; without a target also of scores."""
+    if not {"y_pred", "y_score"} & set(columns):
+        return _mean_estimators(outcome_metrics(columns["y_true"], positive), columns)
     truth = columns.get("y_true")
     predicted = columns["y_pred"]
     if truth is None and _is_continuous(predicted):
@@ -489,6 +501,8 @@ def _regression_metric_estimators(
 ) -> dict[str, Callable]:
     """Estimators of the metrics of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
+    if "y_pred" not in columns:
+        return _mean_estimators({"mean_target": (truth, None)}, columns)
     predicted = to_numbers(columns["y_pred"], "y_pred")
     means = _mean_estimators(regression_metrics(truth, predicted), columns)
     return _scoring_rate_estimator(predicted) | means

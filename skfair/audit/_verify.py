@@ -20,7 +20,8 @@ from skfair.audit._claims import (
     make_filed_constraint,
     read_filed_claim,
 )
-from skfair.audit._sentences import LOWER_BOUNDS
+from skfair.audit._sentences import LOWER_BOUNDS, POPULATION_SHARE
+from skfair.constraints import Constraint
 
 
 def verify(
@@ -102,7 +103,10 @@ def verify(
                 f"sensitive_features must have the attributes of the claim, {[*bounds]}, but has "
                 f"{[*attributes]}. Names in a file are text, so pass columns with names."
             )
-    constraint = make_filed_constraint(filed.constraint)
+    is_about_shares = filed.form == POPULATION_SHARE
+    constraint: str | Constraint = "demographic_parity"
+    if not is_about_shares:
+        constraint = make_filed_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
     tolerance = None if is_parameter else filed.threshold
@@ -112,5 +116,6 @@ def verify(
         confidence_level=filed.confidence_level,
         salt=salt,
         min_published=filed.min_published,
+        population=filed.constraint["params"].get("population") if is_about_shares else None,
     )
     return list(dict.fromkeys(edited + filed.find_differences(now)))

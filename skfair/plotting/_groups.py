@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.events import intervals_by_group
 from skfair._utils.api import Axes, Intervals, Label, MatrixLike
-from skfair._utils.checks import check_model
+from skfair._utils.checks import argument_error, check_model, join_names
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
 from skfair.metrics._group_report import Metrics
-from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
+from skfair.metrics._partial import check_scored_members
+from skfair.metrics._rates import find_positive_multiclass
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, find_positive_class
 from skfair.plotting._display import (
     INK,
     Display,
@@ -372,12 +374,16 @@ class SubgroupDisplay(Display):
 @display_docs
 @make_constructor
 class GroupRateCurveDisplay(Display):
-    """Positive rate of one group against another's, over all thresholds.
+    """Positive rate of one group against another's, or ROC curves by group, over all thresholds.
 
     It is the ROC curve of the group as predicted by the score: for equal score distributions it is
     the diagonal. Bands mark an interval of percentiles on both axes. Partial parity requires the
     diagonal only where they cross. To compare several models on the same axes, pass
     ``ax=display.ax_`` to the next call: colours and lines advance automatically.
+
+    With outcomes, `y_true`, each group has its own ROC curve: its true positive rate against its
+    false positive rate at every threshold. One threshold for each group gives equal odds where
+    their curves meet, and only there.
 
     Read more in the :ref:`guide <partial_parity>`.
 
@@ -389,6 +395,9 @@ class GroupRateCurveDisplay(Display):
     reference : label, default=None
         Group of the horizontal axis. None takes the first.
     {interval, name}
+    negatives : DataFrame, default=None
+        Of ROC curves the share of the negatives of each group above each threshold, where `table`
+        has that of the positives.
 
     Attributes
     ----------
@@ -412,6 +421,13 @@ class GroupRateCurveDisplay(Display):
     ... )
     >>> display.ax_.get_ylabel()
     'share of b above the threshold'
+    >>> display = GroupRateCurveDisplay.from_predictions(
+    ...     [4, 3, 2, 1, 4, 2, 1, 0],
+    ...     y_true=[1, 1, 0, 0, 1, 0, 1, 0],
+    ...     sensitive_features=[*"aaaabbbb"],
+    ... )
+    >>> display.ax_.get_ylabel()
+    'true positive rate'
     """
 
     _gid = "skfair-group-rate-curve"
@@ -421,12 +437,14 @@ class GroupRateCurveDisplay(Display):
     reference: Label | None = None
     interval: Intervals | None = None
     name: str | None = None
+    negatives: pd.DataFrame | None = None
 
     @classmethod
     def from_estimator(
         cls,
         estimator: BaseEstimator,
         X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
         sensitive_features: MatrixLike,
         interval: Intervals | None = None,
@@ -442,7 +460,10 @@ class GroupRateCurveDisplay(Display):
         ----------
         {estimator}
             It has predict_proba or decision_function.
-        {X, sensitive_features, interval}
+        {X}
+        y : array-like of shape (n_samples,), default=None
+            True classes, for ROC curves by group.
+        {sensitive_features, interval}
         reference : label, default=None
             Group of the horizontal axis. None takes the largest.
         {sample_weight, pos_label}
@@ -459,12 +480,15 @@ class GroupRateCurveDisplay(Display):
         {NotFittedError}
         """
         y_score, _ = predict_scores(estimator, X, sensitive_features, pos_label)
+        pos_label = None if y is None else find_positive_class(estimator, pos_label)[0]
         return cls.from_predictions(
             y_score,
+            y_true=y,
             sensitive_features=sensitive_features,
             interval=interval,
             reference=reference,
             sample_weight=sample_weight,
+            pos_label=pos_label,
             name=type(estimator).__name__ if name is None else name,
             ax=ax,
         )
@@ -474,10 +498,12 @@ class GroupRateCurveDisplay(Display):
         cls,
         y_score: ArrayLike,
         *,
+        y_true: ArrayLike | None = None,
         sensitive_features: MatrixLike,
         interval: Intervals | None = None,
         reference: Label | None = None,
         sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
         name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -486,12 +512,14 @@ class GroupRateCurveDisplay(Display):
         Parameters
         ----------
         {y_score}
+        y_true : array-like of shape (n_samples,), default=None
+            True classes, for ROC curves by group, which take neither interval nor reference.
         sensitive_features : array-like or sparse matrix
             Group of each sample, at least two groups.
         {interval}
         reference : label, default=None
             Group of the horizontal axis. None takes the largest.
-        {sample_weight, name, ax}
+        {sample_weight, pos_label, name, ax}
 
         Returns
         -------
@@ -501,8 +529,24 @@ class GroupRateCurveDisplay(Display):
         ------
         ValueError
             If there is only one group, `reference` is not a group, the inputs differ in length or
-            hold missing values, or the interval is invalid.
+            hold missing values, or the interval is invalid; or a group of ROC curves has outcomes
+            of one class alone.
         """
+        if y_true is not None:
+            if interval is not None or reference is not None:
+                raise argument_error(
+                    "y_true must be left out with interval or reference, which are of the curve of "
+                    "one group against another; ROC curves of groups have neither."
+                )
+            positives, negatives = _tabulate_roc(
+                y_score, y_true, sensitive_features, sample_weight, pos_label
+            )
+            return cls(positives, name=name, negatives=negatives).plot(ax=ax)
+        if pos_label is not None:
+            raise argument_error(
+                f"pos_label names a class of y_true, which was not passed, but is {pos_label!r}. "
+                "Pass y_true for ROC curves, or leave pos_label out."
+            )
         scored = check_scores(y_score, sensitive_features, sample_weight, interval)
         if len(scored.names) < 2:
             raise ValueError(
@@ -537,15 +581,33 @@ class GroupRateCurveDisplay(Display):
             raise ValueError(f"reference must be one of the groups {groups}; got {reference!r}.")
         ax = self._use_axes(ax, size=(4.8, 5.2))
         names = to_text(groups)
+        if self.negatives is not None:
+            return self._plot_roc(names, self.negatives)
         horizontal = groups.index(reference)
         others = [k for k in range(len(groups)) if k != horizontal]
         # The background is drawn once, by the first curve on the axes.
         if not self._count_drawn():
             self._draw_background(groups, horizontal)
-        self._draw_curves(names, horizontal)
+        others_against = [(k, self.table.iloc[:, horizontal]) for k in others]
+        self._draw_curves(names, others_against)
         vertical = names[others[0]] if len(others) == 1 else "the other group"
-        ax.set_xlabel(f"share of {names[horizontal]} above the threshold")
-        ax.set_ylabel(f"share of {vertical} above the threshold")
+        return self._finish(
+            f"share of {names[horizontal]} above the threshold",
+            f"share of {vertical} above the threshold",
+        )
+
+    def _plot_roc(self, names: list[str], negatives: pd.DataFrame) -> Self:
+        """Draw the ROC curve of each group."""
+        if not self._count_drawn():
+            self.ax_.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle=":")
+        self._draw_curves(names, [(k, negatives.iloc[:, k]) for k in range(len(names))])
+        return self._finish("false positive rate", "true positive rate")
+
+    def _finish(self, horizontal: str, vertical: str) -> Self:
+        """Write what the axes are, and the legend."""
+        ax = self.ax_
+        ax.set_xlabel(horizontal)
+        ax.set_ylabel(vertical)
         ax.xaxis.set_major_formatter("{x:.0%}")
         ax.yaxis.set_major_formatter("{x:.0%}")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
@@ -564,18 +626,43 @@ class GroupRateCurveDisplay(Display):
         for pair in np.unique(np.vstack(intervals), axis=0):
             self.ax_.axhspan(*pair, **band)
 
-    def _draw_curves(self, names: list[str], horizontal: int) -> None:
-        """Draw the curve of every other group, in the next colours of the axes."""
+    def _draw_curves(self, names: list[str], against: list[tuple[int, pd.Series]]) -> None:
+        """Draw the curve of groups against horizontal values, in the next colours of the axes."""
         # More points are not visible, but would enlarge a file.
         points = np.unique(np.linspace(0, len(self.table) - 1, 2000).astype(int))
         rates = self.table.to_numpy(dtype=np.float64)[points]
-        others = [k for k in range(len(names)) if k != horizontal]
-        for index, k in enumerate(others, start=self._count_drawn()):
-            labels = [self.name, names[k] if len(others) > 1 else None]
+        for index, (k, horizontal) in enumerate(against, start=self._count_drawn()):
+            labels = [self.name, names[k] if len(against) > 1 else None]
             self.ax_.plot(
-                rates[:, horizontal],
+                horizontal.to_numpy(dtype=np.float64)[points],
                 rates[:, k],
                 label=": ".join(filter(None, labels)) or None,
                 gid=self._gid,
                 **style(index, "color", "linestyle"),
             )
+
+
+def _tabulate_roc(
+    y_score: ArrayLike,
+    y_true: ArrayLike,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None,
+    pos_label: Label | None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Shares of the positives and of the negatives of each group above each threshold."""
+    scored, (y_true,) = check_scored_members(
+        sensitive_features, sample_weight, (0.0, 1.0), y_score=y_score, y_true=y_true
+    )
+    is_true = y_true == find_positive_multiclass(y_true, pos_label=pos_label)
+    table = scored.table()
+    tables = []
+    for outcome, mask in (("positives", is_true), ("negatives", ~is_true)):
+        rates = table.rates(scored.weights * mask)
+        if len(absent := np.flatnonzero(np.isnan(rates[:, -1]))):
+            named = join_names(repr(scored.names[group]) for group in absent)
+            raise ValueError(
+                f"A ROC curve needs positives and negatives of its group, but {named} has no "
+                f"{outcome} in y_true. Leave the samples of this group out."
+            )
+        tables.append(tabulate_groups(rates, scored.names))
+    return tables[0], tables[1]

@@ -164,3 +164,53 @@ def test_a_regressor_is_refused():
     model = LinearRegression().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
         GroupRateCurveDisplay.from_estimator(model, X, **groups)
+
+
+def draw_outcomes():
+    """Scores, outcomes and groups, in which scores say less about the outcomes of b."""
+    rng = np.random.default_rng(1)
+    group = rng.choice(["a", "b"], size=300)
+    outcome = rng.random(300) < 0.4
+    score = np.round(rng.normal(size=300) + outcome * np.where(group == "a", 2.0, 0.5), 1)
+    return score, outcome, group, rng.integers(1, 4, size=300)
+
+
+def test_with_outcomes_each_group_has_the_roc_curve_of_scikit_learn():
+    score, outcome, group, weights = draw_outcomes()
+    ax = GroupRateCurveDisplay.from_predictions(
+        score, y_true=outcome, sensitive_features=group, sample_weight=weights
+    ).ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("false positive rate", "true positive rate")
+    assert legend_of(ax) == ["a", "b"]
+    for name, line in zip("ab", curves(ax), strict=True):
+        rows = group == name
+        x, y, _ = roc_curve(outcome[rows], score[rows], sample_weight=weights[rows])
+        drawn = {*map(tuple, np.round(line.get_xydata(), 12))}
+        assert {*map(tuple, np.round(np.transpose([x, y]), 12))} <= drawn
+        assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(np.trapezoid(y, x))
+
+
+def test_roc_curves_of_a_model_are_those_of_its_scores():
+    score, outcome, group, _ = draw_outcomes()
+    X, words = score[:, np.newaxis], np.where(outcome, "good", "bad")
+    model = LogisticRegression().fit(X, words)
+    settings = {"sensitive_features": group, "pos_label": "good"}
+    drawn = GroupRateCurveDisplay.from_estimator(model, X, words, **settings)
+    expected = GroupRateCurveDisplay.from_predictions(score, y_true=words, **settings)
+    pd.testing.assert_frame_equal(drawn.table, expected.table)
+    pd.testing.assert_frame_equal(drawn.negatives, expected.negatives)
+    assert legend_of(drawn.ax_) == ["LogisticRegression: a", "LogisticRegression: b"]
+
+
+def test_roc_curves_need_both_outcomes_and_no_reference():
+    score, outcome, group, _ = draw_outcomes()
+    with pytest.raises(ValueError, match="'b' has no positives in y_true"):
+        GroupRateCurveDisplay.from_predictions(
+            score, y_true=outcome & (group == "a"), sensitive_features=group
+        )
+    with pytest.raises(ValueError, match="y_true must be left out with interval or reference"):
+        GroupRateCurveDisplay.from_predictions(
+            score, y_true=outcome, sensitive_features=group, reference="a"
+        )
+    with pytest.raises(ValueError, match="pos_label names a class of y_true"):
+        GroupRateCurveDisplay.from_predictions(score, sensitive_features=group, pos_label=True)
