@@ -196,7 +196,7 @@ def check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
 def encode_memberships(
     estimator: BaseEstimator, sensitive_features: TableLike | None, n_samples: int
 ) -> np.ndarray:
-    """Whether new samples are in each group of a fit, bool of shape (n_samples, n_groups)."""
+    """Memberships of new samples in each group of a fit, (n_samples, n_groups)."""
     n_groups = len(estimator.groups_.labels)
     if sensitive_features is None:
         raise MissingSensitiveFeaturesError(
@@ -206,16 +206,20 @@ def encode_memberships(
     if estimator.attributes == "each":
         summary, handle_unknown = estimator.groups_, estimator.handle_unknown
         codes = encode_known_values(sensitive_features, n_samples, summary, handle_unknown)
-        # A value that the fit has not seen has no column.
-        indicators = np.eye(n_groups + 1, dtype=bool)[:, :-1]
-        return indicators[codes].any(axis=1)
+        members = np.eye(n_groups + 1)[codes, :-1].sum(axis=1)
+        # A value that the fit has not seen counts as the mean of the known ones.
+        attributes = [attribute for attribute, _ in summary.names]
+        for number, attribute in enumerate(dict.fromkeys(attributes)):
+            counts = np.array(summary.counts) * [one == attribute for one in attributes]
+            members[codes[:, number] == n_groups] += counts / counts.sum()
+        return members
     if not sparse.issparse(sensitive_features) or sensitive_features.shape[1] != n_groups:
         raise argument_error(
             f"sensitive_features must be a sparse matrix of booleans with {n_groups} columns, as "
             "at fit: whether a sample is in each group. Got "
             f"{type(sensitive_features).__name__} of shape {np.shape(sensitive_features)}."
         )
-    return sparse.csr_array(sensitive_features).toarray().astype(bool)
+    return sparse.csr_array(sensitive_features).toarray().astype(bool).astype(float)
 
 
 def _warn_of_unbounded_sets(groups: Groups, calibrations: list[CoverageData]) -> None:
