@@ -158,8 +158,8 @@ def _single_attributes(groups: Groups) -> Groups:
     if not groups.is_disjoint:
         raise argument_error(
             "attributes='each' makes groups of the values of every attribute, but "
-            "sensitive_features has missing values, or is a sparse matrix, whose columns are groups "
-            "already. Pass attributes='intersections'."
+            "sensitive_features has missing values, or is a sparse matrix, whose columns are "
+            "groups already. Pass attributes='intersections'."
         )
     attributes = groups.attributes
     return groups.single_attribute_groups()._replace(attributes=attributes)

@@ -1,7 +1,7 @@
 r"""Thresholds of nonconformity scores by which prediction sets cover every group equally often.
 
-A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds, and
-those of groups that are known and overlap, in `overlapping_coverage`:
+A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds,
+and those of groups that are known and overlap, in `overlapping_coverage`:
 
 - pooled: b is an order statistic of all scores, and a is zero.
 - by group: b + a_g is an order statistic of the scores of the group, which is known.

@@ -8,8 +8,8 @@ m'beta. The largest such s follows from one program, in which the new score is i
 
     minimise    sum_i rho(s_i - m_i'beta) - level * m'beta,    rho(r) = max(level r, (level - 1) r)
 
-Its value depends on the memberships alone. It is found from the regression without the new sample by
-steps of the parametric simplex method, as the weight of -m'beta grows from 0 to the level.
+Its value depends on the memberships alone. It is found from the regression without the new sample
+by steps of the parametric simplex method, as the weight of -m'beta grows from 0 to the level.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ class OverlappingThresholds(NamedTuple):
     duals: np.ndarray
 
     @classmethod
-    def fit(
-        cls, scores: np.ndarray, members: np.ndarray, coverage: float
-    ) -> OverlappingThresholds:
+    def fit(cls, scores: np.ndarray, members: np.ndarray, coverage: float) -> OverlappingThresholds:
         """Solve the regression of the scores, at the level `coverage`, without a new sample."""
         # Ties are broken upwards, so that sets are no smaller than by the scores themselves.
         unit = np.ptp(scores) or 1.0

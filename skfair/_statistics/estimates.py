@@ -385,8 +385,8 @@ class LogMeans(TransformedEstimates):
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
-                "A ratio compares means above 0, such as those of losses or premiums, but the mean of "
-                f"a group is {means.values.min():g}. Bound the difference by a tolerance instead."
+                "A ratio compares means above 0, such as those of losses or premiums, but the "
+                f"mean of a group is {means.values.min():g}. Bound the difference by a tolerance instead."
             )
         super().__init__(means, np.log(values))
 

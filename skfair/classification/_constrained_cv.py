@@ -176,8 +176,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         order of ``classes_``; a DataFrame names both. Row i minus its diagonal counts: the correct
         decision must cost the least of its row, and need not cost 0. `class_weight` is the matrix
         with the weight of class i in row i beside a diagonal of 0, so that only one of both can be
-        passed. Sample weights multiply the costs. Decisions minimise :math:`\sum_i \eta_i(x) C_{ij}`
-        over j without constraint, with calibrated probabilities :math:`\eta` that sum to 1.
+        passed. Sample weights multiply the costs. Decisions without constraint minimise
+        :math:`\sum_i \eta_i(x) C_{ij}` over j, with calibrated probabilities :math:`\eta`.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In

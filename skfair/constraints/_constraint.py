@@ -443,8 +443,8 @@ class Constraint(ComparedGroups):
             return
         if not (self.counts_decisions or self.unit == "attention" or self.compares_means):
             raise argument_error(
-                f"ratio compares rates of decisions or mean predictions, but {self} is about {self.applies_to[0]}; "
-                "pass a tolerance instead."
+                f"ratio compares rates of decisions or mean predictions, but {self} is about "
+                f"{self.applies_to[0]}; pass a tolerance instead."
             )
         if self.tolerance is not None:
             raise argument_error(

@@ -315,9 +315,9 @@ class MeanParity(Constraint):
         Largest gap allowed; None takes the estimator's. It is in units of s: those of the target,
         a probability, or values of the decision function, which need a number.
     ratio : float or None, default=None
-        Smallest ratio allowed of two groups' means, in (0, 1], in place of a tolerance: .95 says that
-        the smallest mean is at least .95 of the largest. It is for numbers that are never negative,
-        such as premiums, and for probabilities.
+        Smallest ratio allowed of two groups' means, in (0, 1], in place of a tolerance: .95 says
+        that the smallest mean is at least .95 of the largest. It is for numbers that are never
+        negative, such as premiums, and for probabilities.
     {options}
 
     Examples

@@ -153,9 +153,7 @@ def test_each_attribute_has_its_groups(tables):
         intervals, model.predict_interval(X, sensitive_features=reordered)
     )
     stored = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(
-        intervals, stored.predict_interval(X, sensitive_features=table)
-    )
+    np.testing.assert_array_equal(intervals, stored.predict_interval(X, sensitive_features=table))
 
 
 @pytest.mark.slow

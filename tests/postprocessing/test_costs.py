@@ -135,7 +135,9 @@ def test_weights_of_classes_are_a_matrix_and_its_diagonal_need_not_be_zero(toler
 
 def test_a_table_names_its_classes_in_any_order():
     labels = np.array(["buy", "hold", "sell"])
-    table = pd.DataFrame(COSTS, labels, labels).loc[["sell", "buy", "hold"], ["hold", "sell", "buy"]]
+    table = pd.DataFrame(COSTS, labels, labels).loc[
+        ["sell", "buy", "hold"], ["hold", "sell", "buy"]
+    ]
     np.testing.assert_array_equal(read_cost_matrix(table, labels), COSTS)
 
 
