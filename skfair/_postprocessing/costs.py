@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from skfair._utils.checks import argument_error
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
 def read_cost_matrix(cost_matrix: MatrixLike, classes: np.ndarray) -> np.ndarray:
     """Costs in excess of those of the correct decision, (n_classes, n_classes), checked."""
     labels = classes.tolist()
-    if hasattr(cost_matrix, "reindex"):  # a DataFrame, whose labels say which cost is whose
-        named = [sorted(map(str, axis)) for axis in (cost_matrix.index, cost_matrix.columns)]
-        if any(names != sorted(map(str, labels)) for names in named):
+    if isinstance(cost_matrix, pd.DataFrame):  # its labels say which cost is whose
+        named = [axis.tolist() for axis in (cost_matrix.index, cost_matrix.columns)]
+        if any(len(names) != len(labels) or {*names} != {*labels} for names in named):
             raise argument_error(
                 f"cost_matrix must name the classes {labels} in its index and in its columns, but "
-                f"has {cost_matrix.index.tolist()} and {cost_matrix.columns.tolist()}. Rename "
-                "them, or pass an array in the order of the classes, ascending."
+                f"has {named[0]} and {named[1]}. Rename them, or pass an array in the order of the classes, ascending."
             )
         cost_matrix = cost_matrix.loc[labels, labels]
     try:

@@ -386,7 +386,8 @@ class LogMeans(TransformedEstimates):
         if not values.min(initial=1.0) > 0:
             raise ValueError(
                 "A ratio compares means above 0, such as those of losses or premiums, but the "
-                f"mean of a group is {means.values.min():g}. Bound the difference by a tolerance instead."
+                f"mean of a group is {means.values.min():g}. Bound the difference by a tolerance "
+                "instead."
             )
         super().__init__(means, np.log(values))
 
