@@ -28,6 +28,7 @@ from benchmarks.guarantees.plain_gaps import redraws
 from benchmarks.guarantees.rate_ratios import rate_ratios
 from benchmarks.guarantees.recent_months import recent_months
 from benchmarks.guarantees.redraws import redraw_kinds
+from benchmarks.guarantees.review_zones import review_zones
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
@@ -211,6 +212,7 @@ BENCHMARKS = {
     "joint-gains": joint_gains,
     "joint-time": joint_time,
     "rule-costs": rule_costs,
+    "review-zones": review_zones,
     "fold-stability": fold_stability,
     "rate-constraints": rate_constraints,
     "several-classes": several_classes,

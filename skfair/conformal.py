@@ -27,8 +27,9 @@ from skfair._postprocessing.coverage import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import check_base_type, mean_scores
+from skfair._postprocessing.overlapping_coverage import OverlappingThresholds, encode_memberships
 from skfair._utils.api import MatrixLike
-from skfair._utils.checks import warn
+from skfair._utils.checks import argument_error, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     OpenShare,
@@ -43,6 +44,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.regression import ConstrainedRegressorCV
 
 if TYPE_CHECKING:
+    from skfair._groups.groups import Groups
     from skfair._postprocessing.constrained_cv import CrossFit
     from skfair._utils.tables import TableLike
 
@@ -57,6 +59,10 @@ class ConformalEstimator(ConstrainedCV):
     constraint = pos_label = tolerance = None
     missing: Any = "error"
     guarantees_many_classes = True
+    knows_overlapping_groups = True
+    attributes: Any = "intersections"
+
+    _record_types = (*ConstrainedCV._record_types, OverlappingThresholds)
 
     @property
     def coverage_report_(self) -> pd.DataFrame:
@@ -121,6 +127,8 @@ class ConformalEstimator(ConstrainedCV):
             groups=groups,
         )
         cross = cross_fit_samples(self, arguments, [], X_fit, params)
+        if self.attributes == "each":
+            cross = cross.replace_groups(_single_attributes(cross.training.samples.groups))
         store_outcome(self, y, cross, fit_thresholds(self, cross))
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -131,6 +139,10 @@ class ConformalEstimator(ConstrainedCV):
         """Columns of the scores, and thresholds, (n_samples, n_rules)."""
         check_is_fitted(self)
         scores = mean_scores(self.estimators_, X)
+        if self._overlapping_ is not None:
+            members = encode_memberships(self, sensitive_features, len(scores))
+            thresholds = [one.find(members) for one in self._overlapping_]
+            return self._unit.to_unit(scores), np.column_stack(thresholds)
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         if probabilities is None:
             return columns, np.tile(self._thresholds_[:, 0], (len(columns), 1))
@@ -139,6 +151,18 @@ class ConformalEstimator(ConstrainedCV):
         if knows_groups(self):
             values = np.floor(values)  # shares of groups, of an unknown one: the pooled threshold
         return columns, thresholds_at(self._thresholds_, values)
+
+
+def _single_attributes(groups: Groups) -> Groups:
+    """The groups of every single attribute, with its name."""
+    if not groups.is_disjoint:
+        raise argument_error(
+            "attributes='each' makes groups of the values of every attribute, but "
+            "sensitive_features has missing values, or is a sparse matrix, whose columns are "
+            "groups already. Pass attributes='intersections'."
+        )
+    attributes = groups.attributes
+    return groups.single_attribute_groups()._replace(attributes=attributes)
 
 
 # Sets of classes.
@@ -191,6 +215,10 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         the folds, but neither on their order nor on the names of classes. "sensitive_features"
         estimates nothing: thresholds are those of the groups themselves, and sets need the group of
         every sample.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several sensitive attributes, groups are the combinations that occur; "each" covers the
+        (overlapping) groups of every single attribute instead. Overlapping groups that are known,
+        such as those of a sparse matrix, have the thresholds of [1]_, see Notes.
     {handle_unknown}
         Sets depend on the group with ``group_estimator="sensitive_features"``; unknown groups get
         the threshold of all samples together.
@@ -244,6 +272,22 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     threshold is infinite, and sets have every value. Samples of zero weight count as absent; others
     count by Kish's effective number.
 
+    With ``group_estimator="sensitive_features"`` and groups that overlap, the threshold is the
+    largest score s of a new sample that is at most :math:`\beta_0 + \sum_{g \ni x} \beta_g` in
+    the quantile regression of all calibration scores and s on the memberships [1]_. With
+    ``cv="prefit"`` each of G groups, and all samples, are covered with a probability of at least
+    `coverage` on average over training samples, and of at most
+    :math:`(G + 1) / ((n + 1) P(g))` more where scores have no ties. (The randomised sets of [1]_,
+    whose coverage is exact, are not offered.) ``rule_coef_`` are the coefficients without a new
+    sample; a sample in a group of too few samples has an infinite threshold. Such a fit keeps the
+    calibration scores. `confidence_level`, `missing`, and samples that are weighted or belong
+    together raise an error.
+
+    References
+    ----------
+    .. [1] I. Gibbs, J. Cherian and E. Candès, "Conformal prediction with conditional guarantees",
+       arXiv:2305.12616, 2023.
+
     Examples
     --------
     >>> import numpy as np
@@ -269,6 +313,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     confidence_level: OpenShare | None = None
     missing: Literal["error", "exclude", "at_random"] = "error"
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
     handle_unknown: Literal["error", "overall"] = "error"
     per_class: bool = False
     cv: Folds | None = None
@@ -373,6 +418,8 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
         one width in each group.
     group_estimator : estimator, "sensitive_features" or None, default=None
         As in `ConformalClassifier`.
+    attributes : {"intersections", "each"}, default="intersections"
+        As in `ConformalClassifier`.
     {handle_unknown}
         Intervals depend on the group with ``group_estimator="sensitive_features"``; unknown groups
         get the threshold of all samples together.
@@ -438,6 +485,7 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     missing: Literal["error", "exclude", "at_random"] = "error"
     spread_estimator: Annotated[BaseEstimator, HasMethods(["fit", "predict"])] | None = None
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
     handle_unknown: Literal["error", "overall"] = "error"
     cv: Folds | None = None
     ensemble: bool = True

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
@@ -48,6 +49,9 @@ UNEQUAL = 0.03
 N_DRAWS, N_DRAWN, N_POPULATION = 60, 4000, 100_000
 """Training sets of the generated population, samples in each, and samples of the population."""
 
+N_OVERLAPPING, N_CALIBRATION, N_COLUMNS = 20, 1000, 10
+"""Draws with overlapping groups, samples that fit, calibrate and judge in each, and groups."""
+
 
 @smallest(
     CASES={name: CASES[name] for name in ("law school grade, race", "COMPAS, race")},
@@ -56,6 +60,8 @@ N_DRAWS, N_DRAWN, N_POPULATION = 60, 4000, 100_000
     N_TREES=3,
     N_DRAWS=2,
     N_POPULATION=2000,
+    N_OVERLAPPING=2,
+    N_CALIBRATION=200,
 )
 def prediction_sets(budget):
     """Sets at a coverage of .9: coverage by group, gap, size and CPU time, next to peers.
@@ -63,9 +69,10 @@ def prediction_sets(budget):
     Rules are one threshold for all samples, thresholds by group, and blind ones, which need no
     group at predict. crepes (Mondrian) and MAPIE (one conformal object per group) get the same
     out-of-fold scores. Redraws of a population then count training sets after which some group is
-    covered less than the level, with ``confidence_level=0.95``.
+    covered less than the level, with ``confidence_level=0.95``. Ten groups that overlap and are
+    known follow, next to MAPIE's conditional conformal prediction.
     """
-    return join_reports([_redraw_levels(), _compare_rules(budget.n_runs)])
+    return join_reports([_redraw_levels(), _compare_overlapping(), _compare_rules(budget.n_runs)])
 
 
 # Public data.
@@ -338,3 +345,78 @@ def _draw(rng, n_samples):
     X = rng.normal(size=(n_samples, 4))
     X[:, :3] += np.diag([1.5, 1.5, 3.0])[groups]
     return X, X.sum(axis=1) + (1 + groups) * rng.normal(size=n_samples), groups
+
+
+# Groups that overlap.
+
+
+def _compare_overlapping():
+    """Coverage of ten overlapping groups that are known: means over draws of each rule."""
+    tables = [pd.DataFrame(_overlapping_figures(seed)) for seed in range(N_OVERLAPPING)]
+    means = pd.concat(tables).groupby("rule", sort=False).mean()
+    records = [{"rule": rule, **figures} for rule, figures in means.iterrows()]
+    title = (
+        f"{N_COLUMNS} overlapping groups, {N_OVERLAPPING} draws of {N_CALIBRATION} samples to "
+        "calibrate and as many to judge. 'gap': highest less lowest coverage of a group"
+    ) + name_versions("mapie")
+    checks = []
+    if _CONDITIONAL in means.index:
+        ours, peer = means.loc["overlapping, known"], means.loc[_CONDITIONAL]
+        checks = [
+            Check("gap less that of MAPIE", [ours["gap"] - peer["gap"]], "<=", 0.005),
+            Check("width / that of MAPIE", [ours["width"] / peer["width"]], "<=", 1.01),
+            Check("CPU time / that of MAPIE", [ours["CPU s"] / peer["CPU s"]], "<=", 1.0),
+        ]
+    return Report(title, records, checks)
+
+
+_CONDITIONAL = "MAPIE, conditional"
+
+
+def _overlapping_figures(seed):
+    """One row of figures for each rule on one draw."""
+    rng = np.random.default_rng(seed)
+    shares = rng.uniform(0.1, 0.5, size=N_COLUMNS)
+    members = rng.random((3 * N_CALIBRATION, N_COLUMNS)) < shares
+    noise = 1.0 + members @ np.linspace(0.0, 1.5, N_COLUMNS)
+    X = np.column_stack((rng.normal(size=(len(members), 3)), members))
+    y = X[:, :3].sum(axis=1) + noise * rng.normal(size=len(members))
+    fit, calibrate, new = np.split(np.arange(len(y)), 3)
+    base = LinearRegression().fit(X[fit], y[fit])
+    sets = {
+        "one threshold": lambda: _make_prefit_intervals(base, X, y, None, calibrate, new),
+        "overlapping, known": lambda: _make_prefit_intervals(base, X, y, members, calibrate, new),
+    }
+    if is_installed("mapie"):
+        sets[_CONDITIONAL] = lambda: _make_conditional_intervals(base, X, y, calibrate, new)
+    rows = []
+    for rule, make in sets.items():
+        (low, high), seconds = time_call(make)
+        covered = (low <= y[new]) & (y[new] <= high)
+        rates = np.array([covered[column].mean() for column in members[new].T])
+        figures = {"lowest": rates.min(), "gap": np.ptp(rates), "mean": rates.mean()}
+        rows.append({"rule": rule, **figures, "width": (high - low).mean(), "CPU s": seconds})
+    return rows
+
+
+def _make_prefit_intervals(base, X, y, members, calibrate, new):
+    """Ends of the intervals of new samples, of one threshold or by known memberships."""
+    groups = np.full((len(y), 1), "all") if members is None else sparse.csr_array(members)
+    model = ConformalRegressor(base, LEVEL, group_estimator="sensitive_features", cv="prefit")
+    model.fit(X[calibrate], y[calibrate], sensitive_features=groups[calibrate])
+    return model.predict_interval(X[new], sensitive_features=groups[new]).T
+
+
+def _make_conditional_intervals(base, X, y, calibrate, new):
+    """Ends of MAPIE's intervals of new samples, by an intercept and the memberships."""
+    from mapie.conditional_conformal_prediction import ConditionalSplitConformalRegressor
+
+    peer = ConditionalSplitConformalRegressor(
+        feature_map=lambda rows: np.column_stack((np.ones(len(rows)), rows[:, 3:])),
+        estimator=base,
+        confidence_level=LEVEL,
+        prefit=True,
+    )
+    peer.conformalize(X[calibrate], y[calibrate])
+    intervals = np.asarray(peer.predict_interval(X[new])[1])
+    return intervals.reshape(len(new), -1)[:, :2].T

@@ -698,18 +698,25 @@ def _is_rare(share: float, plain: float) -> bool:
 
 
 def warn_of_cost(
-    problem: Problem, parameters: np.ndarray, plain: np.ndarray, is_real: bool = False
+    problem: Problem,
+    parameters: np.ndarray,
+    plain: np.ndarray,
+    is_real: bool = False,
+    counts_costs: bool = False,
 ) -> None:
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
     A constant prediction is not warned of, nor a fit without constraint that is better than one by
     less than two standard errors. With ``is_real`` losses are compared, as for real targets. Where
-    constraints are on ranks alone, ranks are compared with random ones, and not accuracies.
+    constraints are on ranks alone, ranks are compared with random ones, and not accuracies. With
+    ``counts_costs`` errors are costs of several classes, up to a constant.
     """
     scores = problem.predict_scores(parameters)
     free = problem.predict_scores(plain)
     is_ranked = problem.constraint.is_on_ranks_alone
-    cost = "" if is_ranked and not is_real else _describe_cost(problem, scores, free, is_real)
+    cost = ""
+    if is_real or not is_ranked:
+        cost = _describe_cost(problem, scores, free, is_real, counts_costs)
     if is_ranked and not cost:
         cost = _describe_cost_of_ranks(problem.target, problem.mean_weights, scores, free)
     if cost:
@@ -741,7 +748,9 @@ def _is_costly(taken: float, unconstrained: float, useless: float, noise: float)
     return is_useful and taken - unconstrained > (useless - unconstrained) / 2.0
 
 
-def _describe_cost(problem: Problem, scores: np.ndarray, free: np.ndarray, is_real: bool) -> str:
+def _describe_cost(
+    problem: Problem, scores: np.ndarray, free: np.ndarray, is_real: bool, counts_costs: bool
+) -> str:
     """Accuracies or losses of scores with and without constraint; empty if they are near."""
     # Error or loss of the model, of the fit without constraint, and of the best constant.
     measure = _loss if is_real else _error_rate
@@ -754,6 +763,13 @@ def _describe_cost(problem: Problem, scores: np.ndarray, free: np.ndarray, is_re
     is_constant = np.ptp(scores) == 0 if is_real else taken == constant
     if is_constant or not _is_costly(taken, unconstrained, constant, noise):
         return ""
+    if counts_costs:
+        kept = (constant - taken) / (constant - unconstrained)
+        return (
+            "a constant: by cost_matrix or class_weight its decisions save "
+            f"{kept:.0%} of what those without constraint save on the training data, next to the "
+            "best constant prediction"
+        )
     if not is_real:
         return (
             f"a constant: its accuracy is {1.0 - taken:.3g} on the training data, that without "

@@ -35,6 +35,7 @@ from skfair._fitting.outcome import (
 from skfair._groups.arguments import FitArguments
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment
+from skfair._postprocessing.costs import expected_gains, read_cost_matrix, to_class_weight
 from skfair._postprocessing.events import (
     N_PROBE,
     EventFeatures,
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from skfair._fitting.counting import Candidate
     from skfair._fitting.guarantee import Guarantee
     from skfair._fitting.input import TrainingData
+    from skfair._groups.groups import Groups
     from skfair._postprocessing.base_loss import RuleLoss
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
@@ -151,6 +153,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     class_weight: Any = None
     """Weights of classes; a parameter of classifiers."""
 
+    cost_matrix: Any = None
+    """Costs by true and predicted class; a parameter of a classifier."""
+
     k: Any = None
     """Samples to select; a parameter of classifiers."""
 
@@ -162,6 +167,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     guarantees_many_classes = False
     """Whether ``confidence_level`` is for more than two classes, too."""
+
+    knows_overlapping_groups = False
+    """Whether groups that are known may overlap."""
 
     max_columns = 1
     """Columns that ``predict`` of a regressor may return."""
@@ -279,7 +287,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         check_alignment(X=X, sensitive_features=sensitive_features)
         scores = mean_scores(self.estimators_, X)
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
-        features = self._event_features.features(columns, probabilities)
+        of_rule = columns if self._costs is None else expected_gains(columns, self._costs)
+        features = self._event_features.features(of_rule, probabilities)
         coef = np.atleast_2d(self.rule_coef_)
         triples = zip(features, coef, np.ravel(self.rule_intercept_), strict=True)
         by_class = [self._event_features.decision_scores(*one) for one in triples]
@@ -322,6 +331,7 @@ class CrossFit(NamedTuple):
     rows: np.ndarray  # positions among the samples that were passed
     per_class: list  # training data of each score: of each class, of two classes, or a real target
     loss_weights: np.ndarray  # (n_samples,)
+    costs: np.ndarray | None  # by true and predicted class, of more than two classes
     constraints: list  # none without groups
     scores: np.ndarray  # (n_samples, n_scores), equal for many rows of equal features
     equal_rows: EqualRows  # rows of equal features, which no rule may tell apart
@@ -337,6 +347,14 @@ class CrossFit(NamedTuple):
         check_request(estimator, self.training, constraints)
         constraints = [] if self.training.lacks_groups else constraints
         return self._replace(constraints=constraints, context=begin_fit(estimator))
+
+    def replace_groups(self, groups: Groups) -> CrossFit:
+        """The same samples and folds with other groups."""
+        training, *per_class = (
+            one._replace(samples=one.samples._replace(groups=groups))
+            for one in (self.training, *self.per_class)
+        )
+        return self._replace(training=training, per_class=per_class)
 
 
 class Rule(NamedTuple):
@@ -371,8 +389,8 @@ def cross_fit_samples(
     groups = arguments.groups
     training, rows = _check_training(estimator, arguments, constraints)
     check_request(estimator, training, constraints)
-    # Weights of classes count in the loss; rates of groups keep the sample weights.
-    weights = loss_weights(estimator.class_weight, training)
+    # Costs of errors count in the loss; rates of groups keep the sample weights.
+    weights, costs = _read_costs(estimator, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)
     context = begin_fit(estimator, X=X, y=arguments.y)
     fit_params, split_params = route_metadata(estimator, base, arguments, params)
@@ -409,7 +427,7 @@ def cross_fit_samples(
     if len(tested) < len(rows):
         # The rule is fitted to samples that a fold predicts, and models of groups to folds of them.
         training, rows, scores = _take(training, tested), rows[tested], scores[tested]
-        weights = loss_weights(estimator.class_weight, training)
+        weights, costs = _read_costs(estimator, training)
         tests = [np.searchsorted(tested, test) for test in tests]
         strata = stratify_by_class_and_group(training, rows, len(y))
         n_folds = len(scoring) if len(scoring) > 1 else _choose_cv(None, X, is_real, groups)
@@ -433,7 +451,7 @@ def cross_fit_samples(
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
     operating_point = None
-    if not is_real and len(per_class) == 1 and estimator.class_weight is None:
+    if not is_real and len(per_class) == 1 and not _states_costs(estimator):
         # Out of a bag, samples were scored by other trees than predict.
         if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
             operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
@@ -443,6 +461,7 @@ def cross_fit_samples(
         rows=rows,
         per_class=per_class,
         loss_weights=weights,
+        costs=costs,
         constraints=constraints,
         scores=scores,
         equal_rows=equal_rows,
@@ -453,6 +472,42 @@ def cross_fit_samples(
         group_models={},
         operating_point=operating_point,
     )
+
+
+def _states_costs(estimator: BaseEstimator) -> bool:
+    """Whether a parameter says what errors cost, in place of the estimator's own decisions."""
+    return estimator.class_weight is not None or estimator.cost_matrix is not None
+
+
+def _read_costs(
+    estimator: BaseEstimator, training: TrainingData
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Weight of each sample's loss, and costs by true and predicted class of several classes.
+
+    Costs of two classes are weights. They are None where no parameter states them.
+    """
+    classes = training.classes
+    class_weight = estimator.class_weight
+    if classes is None or not _states_costs(estimator):
+        return loss_weights(None, training), None
+    costs = None
+    if estimator.cost_matrix is not None:
+        if class_weight is not None:
+            raise argument_error(
+                f"cost_matrix has the costs of all errors, so that class_weight={class_weight!r} "
+                "must be None: multiply the row of each class by its weight."
+            )
+        costs = read_cost_matrix(estimator.cost_matrix, classes)
+    if len(classes) == 2:
+        class_weight = class_weight if costs is None else to_class_weight(costs, classes)
+        return loss_weights(class_weight, training), None
+    weights = training.samples.weights
+    if costs is None:
+        # An error about a sample costs the weight of its class, whatever is predicted.
+        first = np.unique(training.labels, return_index=True)[1]
+        by_class = (loss_weights(class_weight, training) / weights)[first]
+        costs = by_class[:, np.newaxis] * (1.0 - np.eye(len(classes)))
+    return weights, costs
 
 
 def _take(training: TrainingData, rows: np.ndarray) -> TrainingData:
@@ -502,7 +557,9 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, constraint_events = begin_rule(cross)
         features = fitted["_event_features"]
-        if loss.keeps_scores and len(per_class) > 1:
+        if cross.costs is not None:
+            columns = expected_gains(columns, cross.costs)
+        elif loss.keeps_scores and len(per_class) > 1:
             # Of several classes the largest score decides, before they are calibrated.
             fitted["_is_calibrated"] = False
             columns = per_class[0].unit.to_unit(cross.scores)
@@ -517,6 +574,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
             per_class=per_class,
             loss=loss,
             weights=weights,
+            costs=cross.costs,
             constraints=cross.constraints,
             tolerance=estimator.tolerance,
             callback=progress,
@@ -635,7 +693,7 @@ def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
 def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
     """Weights of samples in the loss, and the intercept of the log-odds without constraint.
 
-    Without ``class_weight`` errors cost as much as they do for the decisions of the estimator
+    Without stated costs errors cost as much as they do for the decisions of the estimator
     itself: of two classes it accepts from the probability c on if a wrongly accepted sample costs
     c, and a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2.
     """
@@ -644,10 +702,10 @@ def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tupl
     if "calibration_" not in fitted or estimator.k is not None:
         return weights, 0.0
     if len(cross.per_class) > 1:
-        keeps_costs = estimator.class_weight is None
+        keeps_costs = cross.costs is None
         return weights * _costs_of_classes(cross, fitted) if keeps_costs else weights, 0.0
     positive = first.samples.target > 0
-    if estimator.class_weight is not None:
+    if _states_costs(estimator):
         per_sample = weights / first.samples.weights
         return weights, float(np.log(per_sample[positive].max() / per_sample[~positive].max()))
     slope, offset = fitted["calibration_"]
@@ -710,6 +768,7 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
         "_event_features": features,
         "_event_codes": np.argsort(groups.ranks),
         "_is_calibrated": "calibration_" in fitted,
+        "_costs": cross.costs,
         "_unit": unit,
     }
     return fitted, columns, constraint_events
@@ -836,6 +895,7 @@ def _check_training(
     training, rows = check_training_without_features(estimator, arguments, bool(constraints))
     if (
         estimator.group_estimator == "sensitive_features"
+        and not estimator.knows_overlapping_groups
         and not training.samples.groups.is_disjoint
     ):
         raise ValueError(

@@ -1,6 +1,7 @@
 r"""Thresholds of nonconformity scores by which prediction sets cover every group equally often.
 
-A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds:
+A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds,
+and those of groups that are known and overlap, in `overlapping_coverage`:
 
 - pooled: b is an order statistic of all scores, and a is zero.
 - by group: b + a_g is an order statistic of the scores of the group, which is known.
@@ -25,6 +26,7 @@ from skfair._fitting.outcome import Subtask
 from skfair._postprocessing.constrained_cv import begin_rule, features_of
 from skfair._postprocessing.events import ConstraintEvents, group_codes
 from skfair._postprocessing.out_of_fold_scores import cross_fit
+from skfair._postprocessing.overlapping_coverage import check_overlapping, fit_overlapping
 from skfair._statistics.estimates import rate_limits
 from skfair._utils.checks import join_names, warn
 
@@ -387,6 +389,8 @@ def fit_thresholds(estimator: BaseEstimator, cross: CrossFit) -> dict[str, Any]:
     of_sets, scored = estimator._score_sets(cross, columns)
     calibrations = _make_calibrations(estimator, cross, scored)
     with Subtask(estimator, cross.context, "thresholds"):
+        if knows_groups(estimator) and not cross.training.samples.groups.is_disjoint:
+            return fitted | of_sets | _fit_overlapping(estimator, cross, calibrations)
         if _suits_one_threshold(estimator, calibrations):
             thresholds = _fit_pooled(cross, calibrations)
         else:
@@ -397,11 +401,27 @@ def fit_thresholds(estimator: BaseEstimator, cross: CrossFit) -> dict[str, Any]:
         "rule_coef_": thresholds.coefficients[:, 1:][:, ranks],
         "rule_intercept_": thresholds.coefficients[:, 0],
         "_thresholds_": thresholds.coefficients,
+        "_overlapping_": None,
         "_coverage_columns_": _report_coverage(
             cross.training, calibrations, thresholds.out_of_fold
         ),
     }
     return fitted | thresholds.fitted | of_sets | outcome
+
+
+def _fit_overlapping(
+    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
+) -> dict[str, Any]:
+    """Fitted attributes of thresholds of groups that are known and overlap."""
+    check_overlapping(estimator, cross)
+    rules, out_of_fold = fit_overlapping(estimator, cross, calibrations)
+    coefficients = np.array([one.coefficients for one in rules])
+    return {
+        "rule_coef_": coefficients[:, 1:],
+        "rule_intercept_": coefficients[:, 0],
+        "_overlapping_": rules,
+        "_coverage_columns_": _report_coverage(cross.training, calibrations, out_of_fold),
+    }
 
 
 def knows_groups(estimator: BaseEstimator) -> bool:

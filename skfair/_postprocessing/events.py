@@ -32,6 +32,7 @@ from skfair._fitting.input import (
 from skfair._groups.samples import check_lengths
 from skfair._partitions.collections import is_partitioned
 from skfair._postprocessing.base_loss import RuleLoss
+from skfair._postprocessing.costs import split_costs
 from skfair._postprocessing.group_models import default_model_names, fit_classifier, pilot_rows
 from skfair._postprocessing.group_thresholds import improve_thresholds, search_thresholds
 from skfair._postprocessing.out_of_fold_scores import (
@@ -759,6 +760,7 @@ class RuleRequest(NamedTuple):
     callback: Any  # sees every iteration
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
+    costs: np.ndarray | None = None  # by true and predicted class, of more than two classes
     rises: bool = False  # whether the coefficient of the first feature may not be negative
 
     def replace_features(self, features: np.ndarray) -> RuleRequest:
@@ -904,6 +906,10 @@ def _make_fitter(request: RuleRequest, temperature: float = _TEMPERATURES[0]) ->
     if not request.loss.is_known:
         target = features[0][:, 0]
     weights = np.tile(request.weights, len(per_class))
+    if request.costs is not None:
+        codes = target.reshape(len(per_class), -1).argmax(axis=0)
+        targets, factors = split_costs(codes, request.costs)
+        target, weights = targets.T.ravel(), weights * factors.T.ravel()
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, alpha=1e-5, constraint=system)
     options = {"callback": request.callback}

@@ -385,8 +385,9 @@ class LogMeans(TransformedEstimates):
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
-                "A ratio compares means above 0, such as those of losses, but the mean of a group "
-                f"is {means.values.min():g}. Bound a difference instead, with gap = RangeGap."
+                "A ratio compares means above 0, such as those of losses or premiums, but the "
+                f"mean of a group is {means.values.min():g}. Bound the difference by a tolerance "
+                "instead."
             )
         super().__init__(means, np.log(values))
 

@@ -18,7 +18,6 @@ from skfair._bound.bound import rate_moments
 from skfair._fitting.input import (
     assumption_attributes,
     check_missing_group_settings,
-    loss_weights,
     to_class_labels,
 )
 from skfair._fitting.model import GroupAwareScoreMixin, estimator_docs
@@ -52,6 +51,7 @@ from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     CONFIDENCE_LEVEL,
+    Array,
     ClassWeight,
     OpenShare,
     PositiveInt,
@@ -69,7 +69,6 @@ from skfair.losses import LogisticLoss
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
     from skfair._postprocessing.events import EventFeatures
     from skfair._postprocessing.joint import JointProbabilities
@@ -170,7 +169,15 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         where its own predictions change, such as the threshold of
         `~sklearn.model_selection.FixedThresholdClassifier`. Equal weights maximise accuracy. Scores
         without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights
-        with None. Of several classes that of the largest score is predicted.
+        with None. Of several classes that of the largest score is predicted, or with costs that of
+        the least expected cost.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        Costs of decisions by the true class, in rows, and the predicted class, in columns, in the
+        order of ``classes_``; a DataFrame names both. Row i minus its diagonal counts: the correct
+        decision must cost the least of its row, and need not cost 0. `class_weight` is the matrix
+        with the weight of class i in row i beside a diagonal of 0, so that only one of both can be
+        passed. Sample weights multiply the costs. Decisions without constraint minimise
+        :math:`\sum_i \eta_i(x) C_{ij}` over j, with calibrated probabilities :math:`\eta`.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
@@ -199,7 +206,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         of each of more than two classes.
     rule_coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
-        are compared, also of these times the log-odds. With weights of outcomes (Notes), of shape
+        are compared, also of these times the log-odds. With costs of several classes the first is
+        that of minus the expected cost. With weights of outcomes (Notes), of shape
         (2 * n_groups - 1,), coefficients of the joint probabilities without the first.
     rule_intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
@@ -327,6 +335,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     cv: Folds | None = None
     ensemble: bool = True
     class_weight: ClassWeight | None = None
+    cost_matrix: Array | None = None
     pos_label: Label | list[Label] | None = None
     n_jobs: int | None = None
     memory: str | Annotated[Memory, HasMethods(["cache"])] | None = None
@@ -403,10 +412,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
-        keeps_scores = len(cross.per_class) == 1 or self.class_weight is None
-        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores))
+        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=True))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
-        _warn(self, cross.training, rule)
+        _warn(self, cross, rule)
         if self.k is not None:
             _warn_of_tied_places(self.k, rule)
         elif len(self.classes_) == 2 and not rule.features.compares_scores:
@@ -684,7 +692,7 @@ def _describe_rule(
     return fitted, report, status
 
 
-def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule) -> None:
+def _warn(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> None:
     """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
     problem = rule.problem
     guarantee = rule.guarantee
@@ -701,15 +709,13 @@ def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
     warn_of_outcome(estimator, problem, guarantee, rule.is_stopped)
     if len(problem.constraint) and estimator.k is None:
-        intercepts = np.array([rule.request.intercept])
-        if len(estimator.classes_) > 2:
-            intercepts = _unconstrained_intercepts(estimator.class_weight, training)
+        intercepts = np.full(len(cross.per_class), rule.request.intercept)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
-        warn_of_cost(problem, parameters, plain)
+        warn_of_cost(problem, parameters, plain, counts_costs=cross.costs is not None)
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
-            warn_of_moved_decisions(training.samples.weights, *scores)
+            warn_of_moved_decisions(cross.training.samples.weights, *scores)
 
 
 _TOP_SHARE = 0.02
@@ -799,9 +805,3 @@ def _warn_of_distant_cut(cut: float, n_samples: int, scores: np.ndarray) -> None
             f"{high:.3g}: the constraint may not hold at this cut. Pass the share of the fit as k, "
             "or fit again to samples like these."
         )
-
-
-def _unconstrained_intercepts(class_weight: Any, training: TrainingData) -> np.ndarray:
-    """Intercepts of the log-odds of several classes at which errors cost least."""
-    per_sample = np.log(loss_weights(class_weight, training) / training.samples.weights)
-    return per_sample[np.unique(training.labels, return_index=True)[1]]  # a sample of each class

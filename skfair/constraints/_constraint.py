@@ -149,7 +149,7 @@ class Constraint(ComparedGroups):
         then compared with those of the same attribute alone, and reports have a gap of each.
     ratio : float or None, default=None
         Smallest ratio allowed of two groups' rates, in (0, 1], in place of a tolerance, including
-        the estimator's; for rates of decisions. None bounds their difference.
+        the estimator's; for rates of decisions and mean predictions. None bounds their difference.
     reference : {"groups", "overall", "above_overall"} or dict, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
         the largest distance of a group's rate from that of all samples of the same cell, in either
@@ -288,6 +288,11 @@ class Constraint(ComparedGroups):
         return "decisions" in self.applies_to
 
     @property
+    def compares_means(self) -> bool:
+        """Whether mean predictions are compared: numbers, or probabilities of a classifier."""
+        return self.metric == "mean_score_difference"
+
+    @property
     def _metric_input(self) -> str:
         """What the public metric depends on, as in `Sums`."""
         if self.unit == "probability":
@@ -394,6 +399,8 @@ class Constraint(ComparedGroups):
         smooth, exact, unit_of_rates = make_terms(self, surrogate, loss, samples, unit)
         tolerance = resolve_tolerance(self, tolerance, unit_of_rates)
         of_user = samples._replace(target=unit.target_unit.from_unit(samples.target))
+        if self.ratio is not None and self.compares_means:
+            _check_ratio_of_means(self, of_user.target, unit)
         masks = check_cells(self.cells(of_user), samples, self)
         cells = cell_events(masks, samples, large, self.gap.compares == "overall")
         others = None if small is None else cell_events(masks, samples, small)
@@ -434,10 +441,10 @@ class Constraint(ComparedGroups):
         _check_declarations(self)
         if self.ratio is None:
             return
-        if not (self.counts_decisions or self.unit == "attention"):
+        if not (self.counts_decisions or self.unit == "attention" or self.compares_means):
             raise argument_error(
-                f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
-                "pass a tolerance instead."
+                f"ratio compares rates of decisions or mean predictions, but {self} is about "
+                f"{self.applies_to[0]}; pass a tolerance instead."
             )
         if self.tolerance is not None:
             raise argument_error(
@@ -540,6 +547,23 @@ def _requested_gap(constraint: Constraint) -> type[Gap]:
     if constraint.ratio is not None:
         return RatioGap
     return AGGREGATES[constraint.reference, constraint.aggregate]
+
+
+def _check_ratio_of_means(constraint: Constraint, target: np.ndarray, unit: Unit) -> None:
+    """Raise where predictions may be negative, whose means have no ratio."""
+    if isinstance(unit, DecisionFunction):
+        raise argument_error(
+            f"ratio of {constraint.name} compares probabilities, or numbers that are never "
+            "negative, but this loss gives no probabilities. Pass loss='logistic', or a tolerance "
+            "instead."
+        )
+    # Of classes the numbers -1 and +1 are no target to predict.
+    is_real = not isinstance(unit, LogOdds) and unit != USER_UNIT
+    if is_real and target.min(initial=0.0) < 0.0:
+        raise argument_error(
+            f"ratio of {constraint.name} compares means of numbers that are never negative, but "
+            f"the smallest target is {target.min():g}. Pass a tolerance instead."
+        )
 
 
 def _check_declarations(constraint: Constraint) -> None:

@@ -314,6 +314,10 @@ class MeanParity(Constraint):
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's. It is in units of s: those of the target,
         a probability, or values of the decision function, which need a number.
+    ratio : float or None, default=None
+        Smallest ratio allowed of two groups' means, in (0, 1], in place of a tolerance: .95 says
+        that the smallest mean is at least .95 of the largest. It is for numbers that are never
+        negative, such as premiums, and for probabilities.
     {options}
 
     Examples
@@ -328,6 +332,7 @@ class MeanParity(Constraint):
 
     _: KW_ONLY
     tolerance: Tolerance | None = None
+    ratio: PositiveShare | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"

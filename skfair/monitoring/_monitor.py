@@ -53,6 +53,7 @@ from skfair.monitoring._state import (
     DistanceHypotheses,
     GapEvidence,
     MeanHypotheses,
+    RatioHypotheses,
     Row,
     State,
     Statement,
@@ -78,7 +79,7 @@ _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(AboveHypotheses, BelowHypotheses, DistanceHypotheses),
+        *(AboveHypotheses, BelowHypotheses, DistanceHypotheses, RatioHypotheses),
         *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
@@ -271,15 +272,17 @@ class GapMonitor(BaseEstimator):
     ----------
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
-        means between groups (``reference="groups"``, ``aggregate="max"``), one side of a reference
-        group (a ``reference`` by attribute with a ``direction``), or
+        means between groups (``reference="groups"``, ``aggregate="max"``) or their ``ratio``, whose
+        gap is 1 minus the smallest ratio of two groups, one side of a reference group (a
+        ``reference`` by attribute with a ``direction``), or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
         :class:`~skfair.constraints.MinimumRate`, or "calibration"
         (:class:`~skfair.constraints.Calibration`). With ``attributes="each"`` the values of each
         attribute are compared with one another, not with those of other attributes. Its
         ``min_group_size``, if it has a number, counts in place of that of the monitor.
     tolerance : float, default=None
-        Largest gap allowed: a fraction for rates, else in units of the mean. With 0 there is no
+        Largest gap allowed: a fraction for rates, else in units of the mean. (A ratio r of the
+        constraint is a gap of 1 - r.) With 0 there is no
         certificate, only alarms. None takes that of the constraint, which must have one.
     confidence_level : float, default=0.95
         ``1 - confidence_level`` bounds the probability that a certificate is ever false, that an
@@ -307,7 +310,8 @@ class GapMonitor(BaseEstimator):
         depends on the class alone.
     value_range : tuple of two floats, default=(0.0, 1.0)
         Smallest and largest value that is averaged, for constraints on scores, predicted numbers
-        and losses. Rates of decisions, whose largest value is known, do not use it. Of
+        and losses. Rates of decisions, whose largest value is known, do not use it. With a ratio it
+        begins at 0. Of
         "calibration" it is an outcome, 0 or 1, minus its probability, by default from -1 to 1. If
         no probability is above b, (-b, 1) takes far fewer samples.
     max_weight : float, default=1.0

@@ -196,7 +196,7 @@ def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) 
     pooled = pool_tables([table for one in batches for table in one.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    if settings.constraint.direction is not None:
+    if settings.constraint.direction is not None or hypothesis.are_ratios:
         return None
     compared = find_compared(settings, pooled)
     # Groups without recent decisions do not change any more.

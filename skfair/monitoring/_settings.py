@@ -16,7 +16,14 @@ from skfair._bound.pair_gap import AboveReference, BelowReference
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import argument_error, check_tolerance, is_int
 from skfair.audit._report_input import check_group_size
-from skfair.constraints import Constraint, LargestMean, RangeGap, Shortfall, resolve_constraints
+from skfair.constraints import (
+    Constraint,
+    LargestMean,
+    RangeGap,
+    RatioGap,
+    Shortfall,
+    resolve_constraints,
+)
 from skfair.constraints._constraint import (
     check_whose_tolerance,
     find_tolerance,
@@ -30,6 +37,7 @@ from skfair.monitoring._state import (
     DifferenceHypotheses,
     DistanceHypotheses,
     MeanHypotheses,
+    RatioHypotheses,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
 
 _HYPOTHESES: tuple[tuple[Any, type[DifferenceHypotheses | MeanHypotheses]], ...] = (
     (RangeGap, DifferenceHypotheses),
+    (RatioGap, RatioHypotheses),
     (BelowReference, BelowHypotheses),
     (AboveReference, AboveHypotheses),
     (LargestMean, MeanHypotheses),
@@ -96,6 +105,8 @@ class Settings:
     @cached_property
     def scaled_tolerance(self) -> float:
         """The tolerance as a level between 0 and 1."""
+        if self.hypothesis.are_ratios:
+            return self.tolerance
         low, high = self.range
         return (self.tolerance - (0.0 if self.hypothesis.are_distances else low)) / (high - low)
 
@@ -111,7 +122,9 @@ class Settings:
         return int(np.searchsorted(self.levels, self.scaled_tolerance))
 
     def unscale(self, level: float) -> float:
-        """A level between 0 and 1 in units of the mean."""
+        """A level between 0 and 1 in units of the mean; of ratios as it is."""
+        if self.hypothesis.are_ratios:
+            return float(level)
         low, high = self.range
         return float((0.0 if self.hypothesis.are_distances else low) + level * (high - low))
 
@@ -140,6 +153,12 @@ def check_settings(params: dict[str, Any]) -> Settings:
     _check_compares_means(copies["constraint"])
     check_whose_tolerance(copies["constraint"], params["tolerance"])
     copies |= {"value_range": tuple(low_high)} if is_range else {}
+    if is_range and copies["constraint"].gap.is_ratio and low_high[0] != 0.0:
+        raise argument_error(
+            "value_range must begin at 0 for a ratio of means, which compares values that are "
+            f"never negative; got {low_high!r}. Pass a tolerance in place of the ratio, or the "
+            "range from 0 to the largest value."
+        )
     is_windows = np.ndim(params["windows"]) == 1 and all(map(is_int, params["windows"]))
     copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
     settings = Settings(**params | copies)
@@ -176,10 +195,11 @@ def _check_compares_means(resolved: Constraint) -> None:
     resolved._check_parameters()
     if not _list_hypotheses(resolved.gap) or not _has_mean_rates(resolved):
         raise argument_error(
-            "constraint must be the largest difference between the means of two groups "
-            '(reference="groups" or one group, aggregate="max", no ratio; a rate must be a mean, '
-            "or the share that its numerator has in the samples of its denominator, unlike F1 and "
-            "treatment equality), BoundedGroupLoss, Calibration, MaximumRate or MinimumRate; got "
+            "constraint must be the largest difference between the means of two groups, or their "
+            'smallest ratio (reference="groups" or, without a ratio, one group, aggregate="max"; a '
+            "rate must be a mean, or the share that its numerator has in the samples of its "
+            "denominator, unlike F1 and treatment equality), BoundedGroupLoss, Calibration, "
+            "MaximumRate or MinimumRate; got "
             f"{resolved}, whose gap is {resolved.gap.name}. Other criteria can be certified once, "
             "by skfair.audit.Audit.certify."
         )

@@ -90,6 +90,8 @@ class DifferenceHypotheses:
     compares_group_pairs = True
     are_distances = True
     """Whether levels are distances of means, and not means themselves."""
+    are_ratios = False
+    """Whether levels are 1 minus ratios of means, which have no unit."""
 
     @classmethod
     def from_range(cls, low: float, high: float) -> Self:
@@ -137,7 +139,8 @@ class DifferenceHypotheses:
     def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
-        Groups that are the first of no pair have no upper end, and the second of none no lower one.
+        The upper end of the largest ratio is another line of c, as `_upper_end` says. Groups that
+        are the first of no pair have no upper end, and the second of none no lower one.
         The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
         """
         level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
@@ -146,11 +149,12 @@ class DifferenceHypotheses:
         has_high = pairs.any(axis=1)
         has_low = pairs.any(axis=0)
         low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
-        high = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high) - level[..., 0]
+        largest = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high)
+        high = self._lower_end(largest, level[..., 0])
 
         def clip(c: np.ndarray) -> np.ndarray:
             raised = np.where(has_low, np.maximum(q, c), q)
-            return np.where(has_high, np.minimum(raised, c + level), raised)
+            return np.where(has_high, np.minimum(raised, self._upper_end(c, level)), raised)
 
         projected = np.array(q)
         active = high > low
@@ -166,7 +170,7 @@ class DifferenceHypotheses:
         for _ in range(50):
             # Newton step on the derivative, to the middle if it leaves the bracket.
             p = clip(c)
-            scale = p * (1.0 - p)
+            scale = p * (1.0 - p) / np.where(p < q, self._end_slope(level), 1.0)
             slope = (n * (p - q) / scale).sum(axis=-1, keepdims=True)
             curvature = n * (p * p - 2.0 * p * q + q) / (scale * scale)
             curvature = np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
@@ -181,8 +185,31 @@ class DifferenceHypotheses:
         projected[active] = clip(c)
         return projected
 
+    @staticmethod
+    def _upper_end(lower: np.ndarray, level: np.ndarray) -> np.ndarray:
+        """The largest mean that the level allows beside the smallest."""
+        return lower + level
+
+    @staticmethod
+    def _lower_end(upper: np.ndarray, level: np.ndarray) -> np.ndarray:
+        """The smallest mean that the level allows beside the largest."""
+        return upper - level
+
+    @staticmethod
+    def _end_slope(level: np.ndarray) -> np.ndarray:
+        """Derivative of the upper end by the lower one."""
+        return np.ones_like(level)
+
+    @staticmethod
+    def _most_likely_means(x1, n1, x2, n2, level) -> tuple[np.ndarray, np.ndarray]:
+        """Means of two groups that just differ by the level, of the largest likelihood."""
+        second = constrained_rate(x1, n1, x2, n2, level)
+        return second + level, second
+
     def log_e_contrasts(self, x, n, q, levels, is_open):
         """Evidence of a batch against p_i - p_j >= level, (..., n_groups, n_groups, n_levels).
+
+        Of ratios it is against p_j <= (1 - level) p_i.
 
         Only contrasts and levels of the mask `is_open`, of this shape, bet.
         """
@@ -190,18 +217,74 @@ class DifferenceHypotheses:
         second = (..., np.newaxis, slice(None))
         second = (*second, np.newaxis)
         # No bet where the prediction is within the hypothesis, or the batch has no such sample.
-        is_bet = is_open & (q[first] - q[second] < levels) & (n[first] + n[second] > 0)
+        is_within = self._lower_end(q[first], levels) < q[second]
+        is_bet = is_open & is_within & (n[first] + n[second] > 0)
         *streams, i, j, level = np.nonzero(is_bet)
         first = (*streams, i)
         second = (*streams, j)
         eps = levels[level]
         columns = np.broadcast_arrays(x, n, q)
         (x1, n1, q1), (x2, n2, q2) = ([one[group] for one in columns] for group in (first, second))
-        p2 = constrained_rate(q1 * n1, n1, q2 * n2, n2, eps)
-        p1, p2 = (np.clip(p, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE) for p in (p2 + eps, p2))
+        means = self._most_likely_means(q1 * n1, n1, q2 * n2, n2, eps)
+        p1, p2 = (np.clip(p, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE) for p in means)
         log_e = np.zeros(is_bet.shape)
         log_e[is_bet] = log_likelihood_ratio(x1, n1, q1, p1) + log_likelihood_ratio(x2, n2, q2, p2)
         return log_e
+
+
+class RatioHypotheses(DifferenceHypotheses):
+    """Hypotheses on 1 minus the ratio of the means of two groups: p_j >= (1 - level) p_i.
+
+    Like those on differences they are convex, so that bets are against the nearest means.
+    """
+
+    are_ratios = True
+
+    def _differences(self, means: np.ndarray) -> np.ndarray:
+        """1 minus the ratio of the second mean to the first, of the pairs; 0 of a mean of 0."""
+        differences = super()._differences(means)
+        first = np.broadcast_to(means[:, np.newaxis], differences.shape)
+        return np.divide(differences, first, out=np.zeros_like(differences), where=first > 0.0)
+
+    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Lower limit of 1 minus the smallest ratio, from limits of the means."""
+        return self._limit(means, low, high, 1.0)
+
+    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Upper limit of 1 minus the smallest ratio, from limits of the means."""
+        return self._limit(means, high, low, -1.0)
+
+    def _limit(
+        self, means: np.ndarray, of_first: np.ndarray, of_second: np.ndarray, sign: float
+    ) -> float:
+        """Limit from those of both means of a pair: margins of logarithms are combined."""
+        logs, first, second = (
+            np.log(np.maximum(one, _EDGE_DISTANCE)) for one in (means, of_first, of_second)
+        )
+        margins = combine_margins((first - logs)[:, np.newaxis], second - logs)
+        ratios = np.exp(logs - logs[:, np.newaxis] + sign * margins)
+        return float(np.where(self.pairs(len(means)), 1.0 - ratios, 0.0).max(initial=0.0))
+
+    @staticmethod
+    def _upper_end(lower: np.ndarray, level: np.ndarray) -> np.ndarray:
+        return lower / (1.0 - level)
+
+    @staticmethod
+    def _lower_end(upper: np.ndarray, level: np.ndarray) -> np.ndarray:
+        return upper * (1.0 - level)
+
+    @staticmethod
+    def _end_slope(level: np.ndarray) -> np.ndarray:
+        return 1.0 / (1.0 - level)
+
+    @staticmethod
+    def _most_likely_means(x1, n1, x2, n2, level) -> tuple[np.ndarray, np.ndarray]:
+        ratio = 1.0 - level
+        # The smaller root of a quadratic equation.
+        half = (n1 + x2 + ratio * (n2 + x1)) / 2.0
+        product = ratio * (n1 + n2) * (x1 + x2)
+        first = (x1 + x2) / (half + np.sqrt(np.maximum(half**2 - product, 0.0)))
+        return first, ratio * first
 
 
 class BelowHypotheses(DifferenceHypotheses):
@@ -233,6 +316,7 @@ class MeanHypotheses:
 
     compares_group_pairs = False
     are_distances = False
+    are_ratios = False
     n_sides = 1
     """Contrasts of each group."""
 

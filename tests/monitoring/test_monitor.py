@@ -460,7 +460,18 @@ class OverlappingCells(Constraint):
     [
         ({"constraint": DemographicParity(reference="overall")}, "largest difference"),
         ({"constraint": DemographicParity(aggregate="sum")}, "largest difference"),
-        ({"constraint": DemographicParity(ratio=0.8)}, "no ratio"),
+        (
+            {
+                "constraint": DemographicParity(
+                    ratio=0.8, reference={"group": "a"}, direction="below"
+                )
+            },
+            "without a ratio, one group",
+        ),
+        (
+            {"constraint": MeanParity(ratio=0.8), "tolerance": None, "value_range": (-1.0, 1.0)},
+            "value_range must begin at 0",
+        ),
         ({"constraint": "partial_demographic_parity"}, "largest difference"),
         ({"constraint": "no_such_parity"}, "must be one of"),
         ({"constraint": OverlappingCells()}, "disjoint"),

@@ -1,0 +1,239 @@
+r"""Thresholds by which prediction sets cover each of many overlapping groups, which are known.
+
+The linear program of conditional split conformal prediction (I. Gibbs, J. Cherian and E. Candes,
+"Conformal prediction with conditional guarantees", arXiv:2305.12616). With m the memberships of a
+sample, after a 1 for all samples, quantile regression at the level fits beta to the scores s_i of
+calibration samples and to a score s of the new one. The set has all values whose score s is at most
+m'beta. The largest such s follows from one program, in which the new score is infinite:
+
+    minimise    sum_i rho(s_i - m_i'beta) - level * m'beta,    rho(r) = max(level r, (level - 1) r)
+
+Its value depends on the memberships alone. It is found from the regression without the new sample
+by steps of the parametric simplex method, as the weight of -m'beta grows from 0 to the level.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.optimize import linprog
+
+from skfair._groups.known import encode_known_values
+from skfair._utils.checks import argument_error, join_names, warn
+from skfair.exceptions import MissingSensitiveFeaturesError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair._groups.groups import Groups
+    from skfair._postprocessing.constrained_cv import ConstrainedCV, CrossFit
+    from skfair._postprocessing.coverage import CoverageData
+    from skfair._utils.tables import TableLike
+
+_MARGIN = 1e-6
+"""By which levels are lowered at most, at random, so that no basic solution is degenerate: (n + 1)
+times a level of .9 may be whole, and its order statistic is then the one that covers at the level.
+"""
+
+
+_TOLERANCES = "primal_feasibility_tolerance", "dual_feasibility_tolerance"
+
+_TIE = 1e-7
+"""Share of the spread of the scores by which ties are broken."""
+
+
+class OverlappingThresholds(NamedTuple):
+    """Calibration samples, by which memberships in groups that may overlap have a threshold.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Scores of the true values; ties are broken.
+    members : ndarray of bool, shape (n_samples, n_groups)
+        Memberships.
+    levels : ndarray of shape (n_samples,)
+        Level of each sample in the regression.
+    columns : ndarray of int, shape (n_columns,)
+        Independent columns of the memberships, after a 1 for all samples.
+    basis : ndarray of int, shape (n_columns,)
+        Samples on the plane of the regression without a new sample.
+    duals : ndarray of shape (n_columns,)
+        Dual variables of these.
+    """
+
+    scores: np.ndarray
+    members: np.ndarray
+    levels: np.ndarray
+    columns: np.ndarray
+    basis: np.ndarray
+    duals: np.ndarray
+
+    @classmethod
+    def fit(cls, scores: np.ndarray, members: np.ndarray, coverage: float) -> OverlappingThresholds:
+        """Solve the regression of the scores, at the level `coverage`, without a new sample."""
+        # Ties are broken upwards, so that sets are no smaller than by the scores themselves.
+        unit = np.ptp(scores) or 1.0
+        noise = np.random.default_rng(0).random((2, len(scores)))
+        scores = scores + _TIE * unit * noise[0]
+        levels = coverage - _MARGIN * (0.5 + noise[1] / 2.0)
+        design = _append_ones(members)
+        _, triangle, order = linalg.qr(design, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        columns = np.sort(order[: np.count_nonzero(sizes > 1e-9 * sizes[0])])
+        solution = linprog(
+            -scores * (1e3 / unit),
+            A_eq=design[:, columns].T,
+            b_eq=np.zeros(len(columns)),
+            bounds=np.column_stack((levels - 1.0, levels)),
+            method="highs-ds",
+            options=dict.fromkeys(_TOLERANCES, 1e-10),
+        )
+        basis = np.flatnonzero((solution.x > levels - 1.0) & (solution.x < levels))
+        return cls(scores, members, levels, columns, basis, solution.x[basis])
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients of the regression without a new sample, 0 of dependent columns."""
+        coef = np.zeros(1 + self.members.shape[1])
+        rows = _append_ones(self.members)[self.basis][:, self.columns]
+        coef[self.columns] = np.linalg.solve(rows, self.scores[self.basis])
+        return coef
+
+    def find(self, members: np.ndarray) -> np.ndarray:
+        """Threshold of each new sample by its memberships, (n_samples,); it may be infinite."""
+        patterns, codes = np.unique(members, axis=0, return_inverse=True)
+        points = _append_ones(patterns)
+        # Memberships that are no combination of those of calibration samples have no threshold.
+        design = _append_ones(self.members)
+        rows = design[:, self.columns]
+        combinations = np.linalg.lstsq(rows, design, rcond=None)[0]
+        is_known = np.isclose(points[:, self.columns] @ combinations, points).all(axis=1)
+        thresholds = np.full(len(points), np.inf)
+        for number in np.flatnonzero(is_known):
+            thresholds[number] = self._find_one(rows, points[number, self.columns])
+        return thresholds[codes.ravel()]
+
+    def _find_one(self, rows: np.ndarray, point: np.ndarray) -> float:
+        """Threshold of one pattern of memberships, by pivots of the parametric simplex method."""
+        basis, duals = self.basis.copy(), self.duals.copy()
+        is_basic = np.zeros(len(rows), dtype=bool)
+        is_basic[basis] = True
+        left = self.levels.min()
+        while True:
+            inverse = np.linalg.inv(rows[basis])
+            # Duals of basic samples make up for the weight of the new sample.
+            change = -inverse.T @ point
+            levels = self.levels[basis]
+            room = np.where(change > 0.0, levels - duals, duals + 1.0 - levels)
+            moves = np.abs(change) > 1e-12
+            steps = np.divide(room, np.abs(change), out=np.full(len(room), np.inf), where=moves)
+            leaving = int(steps.argmin())
+            coef = inverse @ self.scores[basis]
+            if steps[leaving] >= left:
+                return float(point @ coef)
+            left -= steps[leaving]
+            duals += steps[leaving] * change
+            # The coefficients move until the next sample is on the plane.
+            direction = -np.sign(change[leaving]) * inverse[:, leaving]
+            residuals = self.scores - rows @ coef
+            slopes = rows @ direction
+            meets = ~is_basic & (residuals * slopes > 0.0) & (np.abs(slopes) > 1e-12)
+            if not meets.any():
+                return np.inf
+            candidates = np.flatnonzero(meets)
+            entering = candidates[np.argmin(residuals[meets] / slopes[meets])]
+            is_basic[[basis[leaving], entering]] = False, True
+            basis[leaving] = entering
+            duals[leaving] = self.levels[entering] - (residuals[entering] < 0.0)
+
+
+def fit_overlapping(
+    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
+) -> tuple[list[OverlappingThresholds], np.ndarray]:
+    """The `OverlappingThresholds` of each rule, and out-of-fold thresholds, (n_samples, n_rules).
+
+    Groups are in the order of their names, as in ``groups_``.
+    """
+    groups = cross.training.samples.groups
+    members = groups.matrix.toarray()[:, np.argsort(groups.ranks)] > 0
+    counted = [one.members[:, -1] > 0.0 for one in calibrations]
+    _warn_of_unbounded_sets(groups, calibrations)
+
+    def fit(one: CoverageData, rows: np.ndarray) -> OverlappingThresholds:
+        return OverlappingThresholds.fit(one.scores[rows], members[rows], estimator.coverage)
+
+    rules = [fit(*pair) for pair in zip(calibrations, counted, strict=True)]
+    out_of_fold = np.zeros((len(members), len(calibrations)))
+    for train, test in cross.folds:
+        for number, (one, mask) in enumerate(zip(calibrations, counted, strict=True)):
+            rows = train[mask[train]]
+            out_of_fold[test, number] = fit(one, rows).find(members[test])
+    return rules, out_of_fold
+
+
+def check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
+    """Raise for what has no theorem where groups that are known overlap."""
+    weights = cross.training.samples.weights
+    obstacles = {
+        f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
+        f"missing={estimator.missing!r}": estimator.missing != "error",
+        "different sample_weight": bool(np.ptp(weights) > 0.0),
+        "fit(..., groups=)": cross.training.samples.clusters is not None,
+    }
+    for obstacle, stands_in_the_way in obstacles.items():
+        if stands_in_the_way:
+            raise argument_error(
+                "group_estimator='sensitive_features' covers overlapping groups on average over "
+                f"independent samples of equal weight, but got {obstacle}. Leave it out, or pass "
+                "disjoint groups."
+            )
+
+
+def encode_memberships(
+    estimator: BaseEstimator, sensitive_features: TableLike | None, n_samples: int
+) -> np.ndarray:
+    """Memberships of new samples in each group of a fit, (n_samples, n_groups)."""
+    n_groups = len(estimator.groups_.labels)
+    if sensitive_features is None:
+        raise MissingSensitiveFeaturesError(
+            "With group_estimator='sensitive_features' sets depend on the groups of each sample: "
+            "pass sensitive_features, as in predict_set(X, sensitive_features=...)."
+        )
+    if estimator.attributes == "each":
+        summary, handle_unknown = estimator.groups_, estimator.handle_unknown
+        codes = encode_known_values(sensitive_features, n_samples, summary, handle_unknown)
+        members = np.eye(n_groups + 1)[codes, :-1].sum(axis=1)
+        # A value that the fit has not seen counts as the mean of the known ones.
+        attributes = [attribute for attribute, _ in summary.names]
+        for number, attribute in enumerate(dict.fromkeys(attributes)):
+            counts = np.array(summary.counts) * [one == attribute for one in attributes]
+            members[codes[:, number] == n_groups] += counts / counts.sum()
+        return members
+    if not sparse.issparse(sensitive_features) or sensitive_features.shape[1] != n_groups:
+        raise argument_error(
+            f"sensitive_features must be a sparse matrix of booleans with {n_groups} columns, as "
+            "at fit: whether a sample is in each group. Got "
+            f"{type(sensitive_features).__name__} of shape {np.shape(sensitive_features)}."
+        )
+    return sparse.csr_array(sensitive_features).toarray().astype(bool).astype(float)
+
+
+def _warn_of_unbounded_sets(groups: Groups, calibrations: list[CoverageData]) -> None:
+    """Warn of groups that are too small for a finite threshold."""
+    needed = calibrations[0].needed_count
+    counts = np.min([one.counts for one in calibrations], axis=0)[:-1]
+    small = np.flatnonzero(counts < needed)
+    if len(small):
+        names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in small)
+        warn(
+            f"Groups {names} have fewer than the {needed:.0f} samples that the level needs, in "
+            "each class with per_class: sets of their members have every value. Leave small groups "
+            "out, merge them, or pass a smaller coverage."
+        )
+
+
+def _append_ones(members: np.ndarray) -> np.ndarray:
+    """A column of ones, and the memberships as numbers."""
+    return np.column_stack((np.ones(len(members)), members))
