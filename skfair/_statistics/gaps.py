@@ -22,10 +22,10 @@ from skfair._statistics.estimates import (
     OutcomeMeans,
     Rates,
     check_level,
-    clopper_pearson_limits,
     correlation_of,
     pairwise_contrasts,
 )
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
@@ -164,10 +164,15 @@ def gap_interval(
     Means of zeros and ones, such as decisions or errors, are rates, and a difference has Newcombe's
     limits ([1]_, method 10). For a rate of up to three successes or failures, and for errors below
     .01, such as those that are divided among many pairs of groups, these use Clopper and Pearson's
-    limits where they are wider than Wilson's. A difference of means of other values, such as
-    losses, has Student's limits, or Hall's if these are wider ([2]_), because of values with a long
-    tail. Weighted samples count with their effective sample size and
-    Student's quantiles. If groups overlap, the correlation of their means enters.
+    limits where they are wider than Wilson's. Newcombe's limits are too narrow for small groups,
+    and where one rate is near 0 and the other near 1. With fewer than 200 samples of a group, or
+    such rates, the difference has an exact limit if that is wider, for up to 200 differences
+    ([3]_). It is the smallest one that orders all outcomes as Newcombe's limit does.
+
+    A difference of means of other values, such as losses, has Student's limits, or Hall's if these
+    are wider ([2]_), because of values with a long tail. Weighted samples count with their
+    effective sample size and Student's quantiles. If groups overlap, the correlation of their means
+    enters.
 
     Parameters
     ----------
@@ -209,6 +214,8 @@ def gap_interval(
        proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
     .. [2] P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
        Society B 54, 1992.
+    .. [3] R. J. Buehler, "Confidence intervals for the product of two binomial parameters", Journal
+       of the American Statistical Association 52, 1957.
 
     Examples
     --------
