@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 def compare_gaps(
-    in_use: list[BoundAudit], candidate: list[BoundAudit], min_reduction: float
+    in_use: list[BoundAudit],
+    candidate: list[BoundAudit],
+    min_reduction: float,
+    limits_version: int,
 ) -> ChangeTest:
     """The test that the gap is smaller by more than 0, and by `min_reduction` at least.
 
@@ -48,6 +51,7 @@ def compare_gaps(
     # Events of all classes by the model in use, then those by the candidate.
     bounds = [one for model in (in_use, candidate) for one in model]
     estimates = compared.estimates(_stack([_count_values(one) for one in bounds]))
+    estimates = estimates.use_limits_version(limits_version)
     sizes = [one.bound.sums.events.n_events for one in in_use]
     if max(sizes) < 2:
         raise argument_error(
