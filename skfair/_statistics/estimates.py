@@ -42,7 +42,8 @@ LIMITS_VERSION = 4
 
 Version 1 had areas under ROC curves on the plain scale below 100 samples of the smaller class, and
 normal quantiles for samples of equal weight. Version 2 had Student's quantile of the smaller class
-for them, whatever their placements. Version 3 had Newcombe's limits of every difference of rates.
+for them, whatever their placements. Version 3 had Newcombe's limits of every difference of rates,
+and exact limits of rates in changes of ratios on the same samples.
 """
 
 _EXACT_PAIRS_VERSION = 4
@@ -398,11 +399,13 @@ class LogRates(LogMeans):
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
     the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
     ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
-    stated where a small group has a rate near 1 (``python -m benchmarks tails``).
+    stated where a small group has a rate near 1 (``python -m benchmarks tails``). Without
+    `are_exact` they are those of `Rates`, which suffice for changes of a ratio on the same samples.
     """
 
-    def __init__(self, rates: Estimates) -> None:
-        super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
+    def __init__(self, rates: Estimates, are_exact: bool = True) -> None:
+        limited = RatesAgainstBound(rates) if are_exact else rates
+        super().__init__(limited, 0.5 / (rates.sizes + 1.0))
 
 
 class ComplementEstimates(TransformedEstimates):
