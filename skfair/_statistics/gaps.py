@@ -219,14 +219,15 @@ def gap_interval(
 
     Examples
     --------
-    56 of 70 women and 48 of 80 men were accepted ([1]_, table II (a)):
+    56 of 70 women and 48 of 80 men were accepted. Newcombe's limits are .0524 and .3339 ([1]_,
+    table II (a)), and the exact ones are wider:
 
     >>> from skfair.statistics import gap_interval
     >>> accepted = [1] * 56 + [0] * 14 + [1] * 48 + [0] * 32
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> gap = gap_interval(accepted, sensitive_features=sex)
     >>> print(f"{gap.estimate:.2f}, between {gap.low:.4f} and {gap.high:.4f}")
-    0.20, between 0.0524 and 0.3339
+    0.20, between 0.0510 and 0.3452
     """
     confidence_level = check_level(confidence_level)
     estimates = _group_estimates(values, sensitive_features, sample_weight, value_range)

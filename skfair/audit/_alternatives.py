@@ -75,6 +75,8 @@ class Alternatives(PageReport):
     each limit in its row: a candidate is shown where ``reduction_low`` and ``loss_high`` are as
     good as is asked for. ``baseline`` is the gap and the performance of the model in use. With
     ``min_published`` numbers that show small counts are nan, and verdicts are those of all samples.
+    ``limits_version`` is the version of the formulas of the limits, by which :func:`verify`
+    recomputes them.
 
     Read more in the :ref:`guide <alternatives>`.
 
