@@ -13,7 +13,7 @@ from benchmarks.packages import is_installed
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair._statistics.estimates import wilson_limits
+from skfair._statistics.limits_of_rates import wilson_limits
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._settings import check_settings

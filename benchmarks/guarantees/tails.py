@@ -8,13 +8,8 @@ from scipy import special, stats
 from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair._statistics.estimates import (
-    LogRates,
-    Rates,
-    clopper_pearson_limits,
-    rate_limits,
-    wilson_limits,
-)
+from skfair._statistics.estimates import LogRates, Rates
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, rate_limits, wilson_limits
 from skfair.audit._tables import significance_mask
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)

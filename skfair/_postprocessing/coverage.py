@@ -27,7 +27,7 @@ from skfair._postprocessing.constrained_cv import begin_rule, features_of
 from skfair._postprocessing.events import ConstraintEvents, group_codes
 from skfair._postprocessing.out_of_fold_scores import cross_fit
 from skfair._postprocessing.overlapping_coverage import check_overlapping, fit_overlapping
-from skfair._statistics.estimates import rate_limits
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair._utils.checks import join_names, warn
 
 if TYPE_CHECKING:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse, special
 
 from skfair._statistics.estimates import (
-    LIMITS_VERSION,
     Estimates,
     contrast_matrix,
     correlation_of,
-    rate_limits,
-    wilson_limits,
 )
+from skfair._statistics.limits_of_rates import rate_limits, wilson_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Self
 
 # Areas under the ROC curves of groups, with confidence limits.
 
@@ -48,7 +44,6 @@ class AUCs(Estimates):
     """
 
     interval = "DeLong"
-    _limits_version = LIMITS_VERSION
 
     def __init__(
         self,
@@ -73,26 +68,20 @@ class AUCs(Estimates):
         """DeLong's standard error of each area."""
         return self._errors
 
-    def use_limits_version(self, version: int) -> Self:
-        """The areas with the limits of an earlier `LIMITS_VERSION`."""
-        areas = copy(self)
-        areas._limits_version = version
-        return areas
-
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """DeLong's limits, as in `Estimates.limits`."""
         areas = self._areas
         of_sizes = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
-        if self._limits_version == 1 and not self.is_weighted:
+        if self.limits_version == 1 and not self.is_weighted:
             of_sizes = special.ndtri(level)
-        is_earlier = self._limits_version < _DEGREES_VERSION
+        is_earlier = self.limits_version < _DEGREES_VERSION
         quantile = of_sizes if is_earlier else special.stdtrit(self._degrees, level)
         with np.errstate(divide="ignore", invalid="ignore"):
             logits = special.logit(areas)
             margin = quantile * self._errors / (areas * (1.0 - areas))
             low = special.expit(logits - margin)
             high = special.expit(logits + margin)
-        if self._limits_version == 1:
+        if self.limits_version == 1:
             # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
             is_small = self.sizes < 100 * (1.0 - 1e-9)
             low = np.where(is_small, np.maximum(areas - quantile * self._errors, 0.0), low)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,21 +12,17 @@ import numpy as np
 from scipy import sparse, special
 
 from skfair._groups.events import Events, join_units
+from skfair._statistics.limits_of_rates import (
+    MAX_EXACT_COUNT,
+    clopper_pearson_limits,
+    limit_difference,
+    rate_limits,
+)
 from skfair._utils.checks import argument_error, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
-
-    from numpy.typing import ArrayLike
-
-
-# One-sided confidence limits of a single rate, and of a difference.
-
-
-def combine_margins(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Margin of a difference: those of both add up like standard errors (Newcombe 1998)."""
-    return np.hypot(one, other)
 
 
 def check_level(level: float, name: str = "confidence_level") -> float:
@@ -37,83 +34,20 @@ def check_level(level: float, name: str = "confidence_level") -> float:
     return float(level)
 
 
-def wilson_limits(
-    rates: np.ndarray, n: np.ndarray, z: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray]:
-    r"""Wilson's limits (1927) of rates: those p from which a rate is z standard errors away.
-
-    For 2 successes of 2 the lower one is .34 at z = 1.96, where
-    :math:`\hat p \pm z \sqrt{\hat p (1 - \hat p) / n}` is the point 1. They are nan where n is 0.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        extra = z**2 / n
-        center = (rates + extra / 2) / (1 + extra)
-        margin = np.sqrt(extra * (rates * (1 - rates) + extra / 4)) / (1 + extra)
-    # For a rate of 0 or 1 one limit is the rate itself, up to rounding.
-    return np.maximum(center - margin, 0.0), np.minimum(center + margin, 1.0)
-
-
-_MAX_EXACT_COUNT = 3
-"""Successes or failures up to which limits of a rate are exact."""
-
-
-def rate_limits(
-    rates: np.ndarray,
-    n: ArrayLike,
-    level: np.ndarray | float,
-    z: np.ndarray | float | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
-
-    Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
-    interval of the difference made of it holds in .90 of samples at .95. Far out in the tails it
-    errs at any count: differences made of it err 11 times as often as stated at an error of .001,
-    and 140 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
-    comparisons are such levels. Below an error of .01 the wider one of both limits is taken, as
-    for up to three successes or failures.
-
-    Each of the two limits holds with the probability `level`. `z` is the quantile in Wilson's
-    limits, by default the normal one.
-    """
-    hits = np.asarray(rates * n)
-    n = np.asarray(n, dtype=float)
-    low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
-    is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
-    # All limits are exact for errors below .01.
-    is_exact |= 1.0 - np.asarray(level) < 0.01
-    exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
-    low = np.where(is_exact, np.minimum(low, exact_low), low)
-    return low, np.where(is_exact, np.maximum(high, exact_high), high)
-
-
-def clopper_pearson_limits(
-    hits: ArrayLike, n: ArrayLike, level: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
-
-    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
-    case of the binomial", Biometrika 26, 1934.
-    """
-    hits, n, level = np.broadcast_arrays(*(np.asarray(a, float) for a in (hits, n, level)))
-    low = np.zeros(hits.shape)
-    high = np.ones(hits.shape)
-    misses = n - hits
-    # Without hits the lower limit is 0, without misses the upper one is 1.
-    special.betaincinv(hits, misses + 1, 1.0 - level, out=low, where=hits > 0)
-    special.betaincinv(hits + 1, misses, level, out=high, where=misses > 0)
-    return low, high
-
-
 # Estimates of several rates or means, and confidence limits of linear forms of them.
 
 
-LIMITS_VERSION = 3
-"""Version of the limits, which a filed claim states and by which it is verified.
+LIMITS_VERSION = 4
+"""Version of the limits, which a filed claim or answer states and by which it is verified.
 
 Version 1 had areas under ROC curves on the plain scale below 100 samples of the smaller class, and
 normal quantiles for samples of equal weight. Version 2 had Student's quantile of the smaller class
-for them, whatever their placements.
+for them, whatever their placements. Version 3 had Newcombe's limits of every difference of rates,
+and exact limits of rates in changes of ratios on the same samples.
 """
+
+_EXACT_PAIRS_VERSION = 4
+"""`LIMITS_VERSION` from which on limits of a difference of two small groups are exact."""
 
 
 _LARGE_DESIGN_EFFECT = 4.0
@@ -135,6 +69,7 @@ class Estimates(ABC):
     hits: Any
     margins: Any
 
+    limits_version = LIMITS_VERSION
     correlation: np.ndarray | None = None
     interval = ""
     """How the limits are computed, for tables and reports."""
@@ -150,8 +85,10 @@ class Estimates(ABC):
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
 
     def use_limits_version(self, version: int) -> Self:
-        """The estimates with the limits of an earlier `LIMITS_VERSION`, if these differed."""
-        return self
+        """The estimates with the limits of an earlier `LIMITS_VERSION`."""
+        estimates = copy(self)
+        estimates.limits_version = version
+        return estimates
 
     @property
     def favourable(self) -> ComplementEstimates | Self:
@@ -338,6 +275,53 @@ class Rates(_EventMeans):
         """Wilson's or exact limits, as in `Estimates.limits`; levels may differ by event."""
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
+        """Upper limit of each linear form, as in `Estimates.upper`.
+
+        Margins that add up like standard errors are too small where both rates are skewed to the
+        same side, as one near 0 and one near 1 are: of 30 and 30 samples with rates of .01 and .99
+        an upper limit at .975 errs in .073 of samples. So the difference of two rates has an exact
+        limit, where that is larger, if a group is small or the difference is skewed.
+        """
+        limits = super().upper(contrasts, level)
+        is_earlier = self.limits_version < _EXACT_PAIRS_VERSION
+        if is_earlier or self.is_weighted or self.correlation is not None:
+            return limits
+        rows = self._find_skewed_pairs(contrasts)
+        first, second = contrast_events(contrasts[rows])
+        hits, n = self.hits.astype(int), self.n_units
+        for row, one, other in zip(rows, first, second, strict=True):
+            pair = [one, other]
+            exact = limit_difference(tuple(hits[pair].tolist()), tuple(n[pair].tolist()), level)
+            limits[row] = max(limits[row], exact)
+        return limits
+
+    def _find_skewed_pairs(self, contrasts: sparse.csr_array) -> np.ndarray:
+        """Rows that are differences of two rates, small or skewed; none if there are too many."""
+        is_difference = (np.diff(contrasts.indptr) == 2) & (contrasts.sum(axis=1) == 0.0)
+        is_difference &= abs(contrasts).sum(axis=1) == 2.0
+        rows = np.flatnonzero(is_difference)
+        if len(rows) > _MAX_EXACT_PAIRS:
+            return rows[:0]
+        pairs = np.stack(contrast_events(contrasts[rows]))
+        n = self.n_units[pairs]
+        # Rates away from 0 and 1, so that the variance of a difference is positive.
+        rates = (self.hits[pairs] + 0.5) / (n + 1.0)
+        variances = rates * (1.0 - rates) / n
+        third_moments = variances * (1.0 - 2.0 * rates) / n
+        skewness = np.abs(third_moments[0] - third_moments[1]) / variances.sum(axis=0) ** 1.5
+        return rows[(n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS)]
+
+
+_MAX_EXACT_PAIRS = 200
+"""Differences of pairs of groups up to which limits are exact."""
+
+_SMALL_GROUP = 200
+"""Samples of a group below which limits of its differences are exact."""
+
+_LARGE_SKEWNESS = 0.05
+"""Skewness of a difference above which its limits are exact."""
+
 
 class TransformedEstimates(Estimates):
     """Functions of several estimates, one by one."""
@@ -348,6 +332,12 @@ class TransformedEstimates(Estimates):
         self.counts = estimates.counts
         self.sizes = estimates.sizes
         self.correlation = estimates.correlation
+
+    def use_limits_version(self, version: int) -> Self:
+        """The functions of estimates with the limits of an earlier `LIMITS_VERSION`."""
+        transformed = super().use_limits_version(version)
+        transformed.estimates = self.estimates.use_limits_version(version)
+        return transformed
 
     @property
     def has_unreliable_limits(self) -> np.ndarray:
@@ -410,11 +400,13 @@ class LogRates(LogMeans):
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
     the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
     ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
-    stated where a small group has a rate near 1 (``python -m benchmarks tails``).
+    stated where a small group has a rate near 1 (``python -m benchmarks tails``). Without
+    `are_exact` they are those of `Rates`, which suffice for changes of a ratio on the same samples.
     """
 
-    def __init__(self, rates: Estimates) -> None:
-        super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
+    def __init__(self, rates: Estimates, are_exact: bool = True) -> None:
+        limited = RatesAgainstBound(rates) if are_exact else rates
+        super().__init__(limited, 0.5 / (rates.sizes + 1.0))
 
 
 class ComplementEstimates(TransformedEstimates):
@@ -634,7 +626,7 @@ class OutcomeMeans(_EventMeans):
     def rare_values(self) -> tuple[RareValue, ...]:  # type: ignore[override]
         """The values of up to three samples that make up most of a limit at .95, by event."""
         squares = np.maximum(*self._squared_margins(0.95, self.sizes))
-        is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= _MAX_EXACT_COUNT)
+        is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= MAX_EXACT_COUNT)
         return tuple(
             RareValue(int(event), float(self._known[value]), int(self._n_samples[value, event]))
             for value, event in np.argwhere(is_rare)
@@ -665,6 +657,13 @@ def contrast_matrix(first: np.ndarray, second: np.ndarray, n_events: int) -> spa
     factors = np.tile([1.0, -1.0], first.size)
     columns = np.stack((first, second), axis=-1).ravel()
     return sparse.csr_array((factors, (rows, columns)), shape=(first.size, n_events))
+
+
+def contrast_events(contrasts: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Event of the factor 1 and of the factor -1 in each difference."""
+    if not contrasts.shape[0]:
+        return np.empty(0, dtype=int), np.empty(0, dtype=int)
+    return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
 
 
 _SCREEN_ERROR_SHARE = 0.1

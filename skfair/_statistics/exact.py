@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special, stats
 
-from skfair._statistics.estimates import check_level, clopper_pearson_limits
+from skfair._statistics.estimates import check_level
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 
 _RECTANGLE_ERROR = 5e-4
 """Probability that the true rates lie outside the rectangle of nuisance parameters."""

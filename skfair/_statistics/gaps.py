@@ -22,10 +22,10 @@ from skfair._statistics.estimates import (
     OutcomeMeans,
     Rates,
     check_level,
-    clopper_pearson_limits,
     correlation_of,
     pairwise_contrasts,
 )
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
@@ -164,10 +164,15 @@ def gap_interval(
     Means of zeros and ones, such as decisions or errors, are rates, and a difference has Newcombe's
     limits ([1]_, method 10). For a rate of up to three successes or failures, and for errors below
     .01, such as those that are divided among many pairs of groups, these use Clopper and Pearson's
-    limits where they are wider than Wilson's. A difference of means of other values, such as
-    losses, has Student's limits, or Hall's if these are wider ([2]_), because of values with a long
-    tail. Weighted samples count with their effective sample size and
-    Student's quantiles. If groups overlap, the correlation of their means enters.
+    limits where they are wider than Wilson's. Newcombe's limits are too narrow for small groups,
+    and where one rate is near 0 and the other near 1. With fewer than 200 samples of a group, or
+    such rates, the difference has an exact limit if that is wider, for up to 200 differences
+    ([3]_). It is the smallest one that orders all outcomes as Newcombe's limit does.
+
+    A difference of means of other values, such as losses, has Student's limits, or Hall's if these
+    are wider ([2]_), because of values with a long tail. Weighted samples count with their
+    effective sample size and Student's quantiles. If groups overlap, the correlation of their means
+    enters.
 
     Parameters
     ----------
@@ -209,17 +214,20 @@ def gap_interval(
        proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
     .. [2] P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
        Society B 54, 1992.
+    .. [3] R. J. Buehler, "Confidence intervals for the product of two binomial parameters", Journal
+       of the American Statistical Association 52, 1957.
 
     Examples
     --------
-    56 of 70 women and 48 of 80 men were accepted ([1]_, table II (a)):
+    56 of 70 women and 48 of 80 men were accepted. Newcombe's limits are .0524 and .3339 ([1]_,
+    table II (a)), and the exact ones are wider:
 
     >>> from skfair.statistics import gap_interval
     >>> accepted = [1] * 56 + [0] * 14 + [1] * 48 + [0] * 32
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> gap = gap_interval(accepted, sensitive_features=sex)
     >>> print(f"{gap.estimate:.2f}, between {gap.low:.4f} and {gap.high:.4f}")
-    0.20, between 0.0524 and 0.3339
+    0.20, between 0.0510 and 0.3452
     """
     confidence_level = check_level(confidence_level)
     estimates = _group_estimates(values, sensitive_features, sample_weight, value_range)

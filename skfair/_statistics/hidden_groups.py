@@ -55,7 +55,11 @@ class HiddenRates(Rates):
         self.values = np.clip(values, 0.0, 1.0)
         self.counts = counts
         self.is_weighted = not is_complete
-        self._unit_contributions = sparse.csr_array(influence.T / len(influence))
+        self.n_units = counts
+        # Groups that are all recorded share no samples.
+        self._unit_contributions = None
+        if not is_complete:
+            self._unit_contributions = sparse.csr_array(influence.T / len(influence))
         self._error_variances = (influence**2).sum(axis=0) / len(influence) ** 2
         variances = self.values * (1.0 - self.values)
         known = (variances > 0.0) & (self._error_variances > 0.0)

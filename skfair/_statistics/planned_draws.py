@@ -6,13 +6,9 @@ import numpy as np
 from scipy import stats
 
 from skfair._statistics.bounded_means import is_mean_below
-from skfair._statistics.estimates import (
-    LogRates,
-    Rates,
-    combine_margins,
-    rate_limits,
-)
+from skfair._statistics.estimates import LogRates, Rates
 from skfair._statistics.gaps import range_probability
+from skfair._statistics.limits_of_rates import combine_margins, rate_limits
 from skfair._utils.checks import argument_error, check_tolerance
 
 

@@ -13,12 +13,10 @@ from skfair._statistics.estimates import (
     LogRates,
     Rates,
     check_level,
-    clopper_pearson_limits,
-    combine_margins,
-    rate_limits,
 )
 from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import range_probability
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, combine_margins, rate_limits
 from skfair._statistics.pilots import FitPilot, find_size
 from skfair._statistics.planned_draws import (
     total_certificate_size,

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair._columns.reading import Reading
-from skfair._statistics.estimates import check_level
+from skfair._statistics.estimates import LIMITS_VERSION, check_level
 from skfair._utils.api import Axes
 from skfair._utils.checks import argument_error, check_choice, join_names, mute_warnings
 from skfair._utils.tables import to_pandas_table
@@ -75,6 +75,8 @@ class Alternatives(PageReport):
     each limit in its row: a candidate is shown where ``reduction_low`` and ``loss_high`` are as
     good as is asked for. ``baseline`` is the gap and the performance of the model in use. With
     ``min_published`` numbers that show small counts are nan, and verdicts are those of all samples.
+    ``limits_version`` is the version of the formulas of the limits, by which :func:`verify`
+    recomputes them.
 
     Read more in the :ref:`guide <alternatives>`.
 
@@ -113,12 +115,14 @@ class Alternatives(PageReport):
     reading: Reading
     min_published: int | None = None
     unpublished: str = ""
+    limits_version: int = LIMITS_VERSION
 
     title = "Search of less discriminatory alternatives"
     _settings = (
         *("frame", "baseline", "metric", "unit", "form", "performance", "is_share", "margin"),
         *("min_reduction", "order", "confidence_level", "n_samples", "constraint"),
         *("attempt", "source", "reading", "min_published", "unpublished"),
+        "limits_version",
     )
     _results = ("findings", "exit_status")
 
@@ -337,7 +341,16 @@ class Alternatives(PageReport):
         ValueError
             If it is no text of an answer of this version.
         """
-        content = read_document(source, "Alternatives", {*cls._settings, *cls._results})
+        # A field that answers filed before lack.
+        older = {"limits_version": _FIRST_LIMITS_VERSION}
+        required = {*cls._settings, *cls._results} - {*older}
+        content = older | read_document(source, "Alternatives", required)
+        version = content["limits_version"]
+        if version not in range(1, LIMITS_VERSION + 1) or isinstance(version, bool):
+            raise ValueError(
+                f"The field limits_version of the text must be from 1 to {LIMITS_VERSION}, but is "
+                f"{version!r}. Search again, or verify with the version of skfair that wrote it."
+            )
         content["reading"] = Reading.from_dict(content["reading"])
         frame = pd.DataFrame(content["frame"])
         texts = ["candidate", "verdict"]
@@ -426,6 +439,10 @@ class Alternatives(PageReport):
         return f"<Alternatives: {len(self.shown_names)} of {len(self.frame)} shown>"
 
 
+_FIRST_LIMITS_VERSION = 3
+"""`LIMITS_VERSION` of answers that state none."""
+
+
 def _is_equal(first: Any, second: Any) -> bool:
     """Whether two values are equal, numbers up to rounding, also within a dict."""
     if isinstance(first, dict) and isinstance(second, dict):
@@ -511,7 +528,7 @@ def find_alternatives(
     for name, one in zip(named, audits[1:], strict=True):
         with mute_warnings(UserWarning):  # the model in use has warned of small groups
             bound = bind_audit(_list_one_by_one(one), specification, classes)
-        gap_test = compare_gaps(in_use, bound, min_reduction)
+        gap_test = compare_gaps(in_use, bound, min_reduction, audit.limits_version)
         compared = gain.compare(pair_samples(audit, one), margin)
         tests.append((gap_test, compared.test))
         n_gained, n_lost = _count_changes(audit, one)
@@ -567,6 +584,7 @@ def find_alternatives(
         attempt=attempt,
         source=collect_facts(audit.source, positive_label=audit.pos_label),
         reading=audit.reading,
+        limits_version=audit.limits_version,
     )
     if min_published is None:
         return answer
@@ -795,7 +813,7 @@ def verify_alternatives(
             )
         performance = known[0]
     now = find_alternatives(
-        audit,
+        replace(audit, limits_version=filed.limits_version),
         candidates,
         make_filed_constraint(filed.constraint),
         performance,

@@ -12,7 +12,11 @@ from scipy import sparse
 from skfair._bound.bound import sample_values
 from skfair._groups.events import Events
 from skfair._statistics.bounded_means import make_estimates
-from skfair._statistics.estimates import change_upper_limit, limit_against_fixed_pairs
+from skfair._statistics.estimates import (
+    LogRates,
+    change_upper_limit,
+    limit_against_fixed_pairs,
+)
 from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit
 from skfair._utils.checks import argument_error
 from skfair.audit._performance import ChangeTest
@@ -29,7 +33,10 @@ if TYPE_CHECKING:
 
 
 def compare_gaps(
-    in_use: list[BoundAudit], candidate: list[BoundAudit], min_reduction: float
+    in_use: list[BoundAudit],
+    candidate: list[BoundAudit],
+    min_reduction: float,
+    limits_version: int,
 ) -> ChangeTest:
     """The test that the gap is smaller by more than 0, and by `min_reduction` at least.
 
@@ -47,7 +54,11 @@ def compare_gaps(
             )
     # Events of all classes by the model in use, then those by the candidate.
     bounds = [one for model in (in_use, candidate) for one in model]
-    estimates = compared.estimates(_stack([_count_values(one) for one in bounds]))
+    means = _stack([_count_values(one) for one in bounds])
+    estimates = compared.estimates(means)
+    if isinstance(estimates, LogRates):
+        estimates = LogRates(means, are_exact=limits_version < _PAIRED_RATIOS_VERSION)
+    estimates = estimates.use_limits_version(limits_version)
     sizes = [one.bound.sums.events.n_events for one in in_use]
     if max(sizes) < 2:
         raise argument_error(
@@ -71,6 +82,10 @@ def compare_gaps(
         limits = partial(_limit_change_of_ratio, estimates, before, limits)
         return ChangeTest(float(ratios[0] - ratios[1]), limits, -min_reduction)
     return ChangeTest(float(gaps[1] - gaps[0]), limits, -min_reduction)
+
+
+_PAIRED_RATIOS_VERSION = 4
+"""`LIMITS_VERSION` from which on changes of ratios have limits of rates that are not exact."""
 
 
 def _count_values(one: BoundAudit) -> Any:

@@ -16,14 +16,16 @@ from skfair._statistics.bounded_means import ValueRange
 from skfair._statistics.calibration_errors import CalibrationErrors
 from skfair._statistics.estimates import (
     ComplementEstimates,
+    Estimates,
     LogRates,
     Rates,
     RatesAgainstBound,
     check_level,
-    clopper_pearson_limits,
+    contrast_events,
 )
 from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._statistics.planning import required_sample_size
 from skfair._utils.checks import (
     argument_error,
@@ -81,7 +83,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
-    from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
     from skfair.audit._predictions import HiddenGroupConstraint
@@ -665,10 +666,10 @@ def _passes_exact_tests(
 ) -> bool:
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
-    positions = np.transpose(_contrast_events(contrasts))
+    positions = np.transpose(contrast_events(contrasts))
     # Clopper-Pearson limits: pairs that they decide need no test.
     undecided = np.flatnonzero(_exact_upper_limits(estimates, contrasts, level) > tolerance)
-    by_limits = estimates.upper(contrasts, level)
+    by_limits = Estimates.upper(estimates, contrasts, level)
     # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
         by_limits[pair] <= tolerance
@@ -678,17 +679,12 @@ def _passes_exact_tests(
     )
 
 
-def _contrast_events(contrasts: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Event of the factor 1 and of the factor -1 in each contrast."""
-    return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
-
-
 def _exact_upper_limits(
     estimates: Estimates, contrasts: sparse.csr_array, level: float
 ) -> np.ndarray:
     """Upper limit of each difference by Clopper and Pearson's limits of both rates."""
     low, high = clopper_pearson_limits(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
-    first, second = _contrast_events(contrasts)
+    first, second = contrast_events(contrasts)
     return high[first] - low[second]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skfair._statistics.calibration_errors import explained_margin_factor
-from skfair._statistics.estimates import clopper_pearson_limits, combine_margins
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, combine_margins
 
 
 def departure_limits(

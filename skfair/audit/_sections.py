@@ -743,8 +743,8 @@ def _reading_notes(report: ReportData) -> list[str]:
         "where several hold together. Intervals are Wilson's for rates (exact ones for up to three "
         "successes or failures, for ratios, and where the level is divided among many "
         "comparisons), Student's for means (Hall's where values are skewed), DeLong's for areas, "
-        "and Newcombe's combinations for differences and balanced accuracy. Weighted samples count "
-        "as the effective number of equal weight.",
+        "and Newcombe's combinations for differences (exact ones of small groups, if wider) and "
+        "balanced accuracy. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because of its value in these "

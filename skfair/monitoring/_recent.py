@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from skfair._statistics.estimates import rate_limits
 from skfair._statistics.gaps import Verdict, find_verdict
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import restore_time, unscale_mean
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._statistics.estimates import combine_margins
 from skfair._statistics.exact import constrained_rate
 from skfair._statistics.gaps import Verdict, find_verdict
+from skfair._statistics.limits_of_rates import combine_margins
 from skfair._utils.checks import join_names, warn
 from skfair.audit._tables import group_text
 from skfair.monitoring._batches import (

@@ -1,6 +1,8 @@
 """Tests of less discriminatory alternatives, against numpy by hand and known populations."""
 
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair.audit import Alternatives, Audit, verify
 from skfair.constraints import DemographicParity
 from skfair.metrics import expected_calibration_error
@@ -129,7 +132,7 @@ def test_ratios(applicants, audit):
     assert row["gap"] == pytest.approx(ratios["plain"])
     assert row["reduction"] == pytest.approx(ratios["plain"] - ratios["in_use"])
     assert answer.shown_names == ["plain"]
-    assert "larger by at least 0.195" in answer.findings[2]
+    assert "larger by at least 0.196" in answer.findings[2]
     names = []
     for rise in (row["reduction_low"], row["reduction"]):
         again = audit.alternatives(
@@ -221,6 +224,65 @@ def test_verify_finds_each_change(applicants, audit, changed, named):
     else:
         text = text.replace('"order": null', '"order": "given"')
     assert named in verify(text, audit, candidates=candidates)
+
+
+def test_answers_are_verified_by_the_limits_of_their_version(applicants):
+    """The first version had plain limits of areas below 100 samples of the smaller class."""
+    few = applicants[:80]
+    audit = Audit.from_predictions(few.y, few.in_use, y_score=few.merit, sensitive_features=few.sex)
+    other = replace(audit, columns=audit.columns | {"y_score": np.roll(few.merit, 1)})
+    ask = {"margin": 0.01, "performance": "roc_auc"}
+    first, now = (
+        replace(audit, limits_version=version).alternatives({"other": other}, **ask)
+        for version in (1, LIMITS_VERSION)
+    )
+    assert now.limits_version == LIMITS_VERSION
+    assert first.frame["loss_high"].item() != pytest.approx(now.frame["loss_high"].item(), abs=1e-4)
+    for answer in (first, now):
+        assert verify(answer.to_json(), audit, candidates={"other": other}) == []
+    filed = json.loads(first.to_json())
+    edited = json.dumps(filed | {"limits_version": LIMITS_VERSION})
+    assert "loss_high" in verify(edited, audit, candidates={"other": other})
+    # Answers that were filed without a version have the limits of the third.
+    third = replace(audit, limits_version=3).alternatives({"other": other}, **ask).to_json()
+    older = json.dumps({k: v for k, v in json.loads(third).items() if k != "limits_version"})
+    assert Alternatives.from_json(older).limits_version == 3
+    assert verify(older, audit, candidates={"other": other}) == []
+    for version in (0, LIMITS_VERSION + 1, "2", True, None):
+        with pytest.raises(ValueError, match="limits_version of the text must be from 1"):
+            Alternatives.from_json(json.dumps(filed | {"limits_version": version}))
+
+
+def test_falls_of_ratios_have_wilsons_limits_of_their_version(applicants, audit):
+    """By hand: margins of four logarithms, correlated within a group; exact ones before."""
+    settings = {"constraint": DemographicParity(ratio=0.8), "margin": 0.1}
+    lows = {}
+    for version in (3, 4):
+        asked = replace(audit, limits_version=version)
+        answer = asked.alternatives(applicants[["half"]], **settings)
+        lows[version] = answer.frame["reduction_low"].item()
+        assert verify(answer.to_json(), audit, candidates=applicants[["half"]]) == []
+    assert lows[4] > lows[3] + 1e-4
+    # All of the error but a fiftieth is that of the fall of the logarithm.
+    level = 1.0 - 0.98 * 0.05
+    z, square = norm.ppf(level), 0.0
+    for sex, sign in (("f", -1), ("m", 1)):
+        rows = applicants[applicants.sex == sex]
+        n, margins = len(rows), []
+        for name, above in (("half", sign), ("in_use", -sign)):
+            rate = rows[name].mean()
+            center = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
+            half_width = z * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+            margins.append(above * abs(np.log((center + above * half_width) / rate)))
+        correlation = np.corrcoef(rows["half"], rows["in_use"])[0, 1]
+        square += margins[0] ** 2 + margins[1] ** 2 + 2 * correlation * np.prod(margins)
+    rates = applicants.groupby("sex")[["in_use", "half"]].mean()
+    change = np.log(rates.loc["m"] / rates.loc["f"])
+    high = change["half"] - change["in_use"] + np.sqrt(square)
+    least = ratio_interval(
+        applicants.in_use, sensitive_features=applicants.sex, confidence_level=0.998
+    ).low
+    assert lows[4] == pytest.approx(least * np.expm1(-high), rel=1e-6)
 
 
 def test_clusters_widen_limits(applicants):

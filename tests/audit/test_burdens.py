@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from skfair._statistics.estimates import LIMITS_VERSION
+from skfair._statistics.limits_of_rates import limit_difference
 from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, last_shown, verify
 from skfair.constraints import DemographicParity, MinimumRate, RateParity
 
@@ -60,8 +61,23 @@ def compare(first, second, level):
     p, q = (hits / n for hits, n in (first, second))
     ends = (1 + level) / 2
     (low_p, high_p), (low_q, high_q) = (limits(*one, ends) for one in (first, second))
-    below = np.hypot(p - low_p, high_q - q)
-    return p - q, p - q - below, p - q + np.hypot(high_p - p, q - low_q)
+    low, high = p - q - np.hypot(p - low_p, high_q - q), p - q + np.hypot(high_p - p, q - low_q)
+    if is_small_or_skewed(first, second):
+        hits, n = zip(first, second, strict=True)
+        low = min(low, -limit_difference(hits[::-1], n[::-1], ends))
+        high = max(high, limit_difference(hits, n, ends))
+    return p - q, low, high
+
+
+def is_small_or_skewed(first, second):
+    """Whether limits of the difference of two rates are exact."""
+    moments = []
+    for hits, n in (first, second):
+        law = stats.binom(n, (hits + 0.5) / (n + 1))
+        moments.append((law.var() / n**2, law.stats("s") * law.std() ** 3 / n**3))
+    (variance, third), (other_variance, other_third) = moments
+    skewness = abs(third - other_third) / (variance + other_variance) ** 1.5
+    return min(first[1], second[1]) < 200 or skewness > 0.05
 
 
 def divide(first, second, level):
@@ -540,6 +556,22 @@ def test_claims_are_verified_by_the_limits_of_their_version():
     for version in (0, LIMITS_VERSION + 1, "2"):
         with pytest.raises(ValueError, match="fields limits_version .* damaged"):
             Claim.from_json(json.dumps(filed | {"limits_version": version}))
+
+
+def test_claims_about_small_groups_are_verified_by_newcombes_limits_of_their_version():
+    decisions = np.repeat([1, 0, 1, 0], [29, 1, 1, 29])
+    audit = Audit.from_predictions(None, decisions, sensitive_features=np.repeat(["f", "m"], 30))
+    first, now = (
+        replace(audit, limits_version=version).certify("demographic_parity", 0.5)
+        for version in (3, LIMITS_VERSION)
+    )
+    # The limit of 29 of 30 less 1 of 30, by hand: both have Clopper and Pearson's margin.
+    margin = stats.beta.ppf(0.95, 30, 1) - 29 / 30
+    assert first.high == pytest.approx(28 / 30 + np.sqrt(2) * margin)
+    assert now.high > first.high + 0.003 and now.low <= first.low
+    assert verify(first.to_json(), audit) == verify(now.to_json(), audit) == []
+    newer = json.dumps(json.loads(first.to_json()) | {"limits_version": LIMITS_VERSION})
+    assert {"high", "text"} <= {*verify(newer, audit)}
 
 
 def test_reports_that_were_filed_before_have_the_same_findings():

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from skfair._bound.gap import LargestDistance
-from skfair._statistics.estimates import rate_limits
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair.audit import Audit, Claim, verify
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import Calibration

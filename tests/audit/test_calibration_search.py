@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from skfair.__main__ import main
-from skfair._statistics.estimates import clopper_pearson_limits
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair.audit import Audit
 from skfair.audit._departures import FromProbabilities
 from skfair.metrics import group_report

@@ -13,8 +13,8 @@ from skfair._statistics.estimates import (
     _MAX_CORRELATION,
     change_upper_limit,
     pairwise_contrasts,
-    rate_limits,
 )
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair.audit import Audit
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 from tests.audit.doors import compare_models, compare_periods

@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair._groups.events import Events
 from skfair._statistics.bounded_means import BoundedMeans, make_estimates
-from skfair._statistics.estimates import clopper_pearson_limits, pairwise_contrasts
+from skfair._statistics.estimates import pairwise_contrasts
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair.audit import Audit, Claim, SensitiveFeatures, verify
 from skfair.constraints import (
     DemographicParity,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from skfair.__main__ import main
-from skfair._statistics.estimates import clopper_pearson_limits
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair.audit import Audit
 from skfair.audit import _subgroups as search
 from skfair.audit._departures import FromRest, departure_limits

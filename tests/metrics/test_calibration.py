@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
-from skfair._statistics.estimates import rate_limits
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair.metrics import expected_calibration_error, group_report, reliability_table
 
 TRUE = np.array([0, 1, 1, 1, 0, 0, 1, 0])

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._groups import Groups
-from skfair._statistics.estimates import rate_limits
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair._utils.sklearn import D2_SCORES
 from skfair.metrics import GroupMetric, Rate, group_report
 from skfair.metrics._group_metrics import GROUP_METRICS, GroupComparison, find_group_metric

@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from skfair._columns.reading import UNREAD
 from skfair._commands.monitor_page import monitor_findings, render_monitor
-from skfair._statistics.estimates import rate_limits
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair._statistics.estimates import clopper_pearson_limits
 from skfair._statistics.exact import constrained_rate, exact_difference_test
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 
 
 @pytest.mark.covering(0)

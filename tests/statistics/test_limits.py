@@ -4,7 +4,8 @@ from scipy import stats
 
 from skfair._groups.events import Events
 from skfair._statistics.areas import ShareCurves, curve_contrasts
-from skfair._statistics.estimates import Means, clopper_pearson_limits, contrast_matrix, rate_limits
+from skfair._statistics.estimates import Means, contrast_matrix
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, rate_limits
 from skfair.statistics import gap_interval
 
 

@@ -10,8 +10,9 @@ from sklearn.linear_model import LinearRegression
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair._statistics.areas import AUCs
-from skfair._statistics.estimates import pairwise_contrasts, rate_limits
+from skfair._statistics.estimates import pairwise_contrasts
 from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit, range_probability
+from skfair._statistics.limits_of_rates import rate_limits
 from skfair._statistics.planning import (
     certificate_power,
     minimum_rate_power,

@@ -1,0 +1,101 @@
+"""Exact limits of the difference of two rates, by enumeration of all outcomes."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skfair._groups.events import Events
+from skfair._statistics.estimates import Rates, pairwise_contrasts
+from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._statistics.limits_of_rates import limit_difference
+from skfair.statistics import gap_interval
+
+_NEAR_0 = np.r_[0.001, 0.005, 0.01, 0.02, 0.04, 0.07, np.arange(0.1, 0.51, 0.04)]
+GRID = np.unique(np.r_[_NEAR_0, 1.0 - _NEAR_0])
+
+
+def find_largest_errors(n, m, level=0.975):
+    """Largest probabilities, over a grid of rates, that a one- and a two-sided limit miss."""
+    counts, others = np.arange(n + 1), np.arange(m + 1)
+    high = np.array([[limit_difference((a, b), (n, m), level) for b in others.tolist()]
+                     for a in counts.tolist()])  # fmt: skip
+    low = -np.array([[limit_difference((b, a), (m, n), level) for b in others.tolist()]
+                     for a in counts.tolist()])  # fmt: skip
+    first, second = (stats.binom.pmf(of[:, np.newaxis], of[-1], GRID) for of in (counts, others))
+    errors = np.zeros((2, len(GRID), len(GRID)))
+    for i, p in enumerate(GRID):
+        for j, q in enumerate(GRID):
+            is_above, is_below = high < p - q - 1e-12, low > p - q + 1e-12
+            errors[0, i, j] = first[:, i] @ is_above @ second[:, j]
+            errors[1, i, j] = errors[0, i, j] + first[:, i] @ is_below @ second[:, j]
+    return errors.max(axis=(1, 2))
+
+
+@pytest.mark.covering(0)
+@pytest.mark.parametrize("n, m", [(5, 5), (5, 12), (9, 8)])
+def test_limits_hold_at_every_pair_of_rates(n, m):
+    one_sided, two_sided = find_largest_errors(n, m)
+    assert one_sided <= 0.025 and two_sided <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n, m", [(30, 30), (5, 30), (20, 20), (12, 30)])
+def test_limits_of_larger_groups_hold_at_every_pair_of_rates(n, m):
+    one_sided, two_sided = find_largest_errors(n, m)
+    assert 0.02 < one_sided <= 0.025 and 0.03 * (min(n, m) > 5) < two_sided <= 0.05
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.9995])
+def test_rates_at_both_ends_have_limits_that_hold(level):
+    """Rates of .01 and .99, where margins that add up like standard errors miss most."""
+    counts = np.arange(7)
+    masses = stats.binom.pmf(counts, 30, 0.01)
+    high = [[limit_difference((30 - a, b), (30, 30), level) for b in counts.tolist()]
+            for a in counts.tolist()]  # fmt: skip
+    assert masses @ (np.array(high) < 0.98) @ masses <= 1.0 - level
+
+
+def test_limits_of_failures_are_those_of_successes():
+    one = limit_difference((12, 4), (40, 25), 0.95)
+    assert limit_difference((21, 28), (25, 40), 0.95) == pytest.approx(one, abs=3e-6)
+    assert (
+        limit_difference((13, 4), (40, 25), 0.95) > one > limit_difference((12, 5), (40, 25), 0.95)
+    )
+    assert limit_difference((30, 0), (30, 30), 0.95) == 1.0
+
+
+def test_the_limit_is_where_the_worst_rates_make_the_outcome_rare():
+    """All outcomes with a limit as low have the probability .05 at the worst rates, by hand."""
+    n, hits = 9, (8, 2)
+    limit = limit_difference(hits, (n, n), 0.95)
+    highs = np.array([[limit_difference((a, b), (n, n), 0.95) for b in range(n + 1)]
+                      for a in range(n + 1)])  # fmt: skip
+    seconds = np.linspace(0.0, 1.0 - limit, 4001)
+    first, second = (
+        stats.binom.pmf(np.arange(n + 1)[:, np.newaxis], n, rates)
+        for rates in (seconds + limit, seconds)
+    )
+    worst = (first * ((highs <= limit + 1e-9) @ second)).sum(axis=0).max()
+    assert 0.045 < worst < 0.05
+
+
+def test_many_or_large_pairs_have_newcombes_limits():
+    hits = np.tile([90, 110], 2)
+    for sizes, n_groups, is_exact in ((300, 2, False), (150, 2, True), (150, 16, False)):
+        values = np.concatenate([np.arange(sizes) < hits[g % 2] for g in range(n_groups)])
+        groups = np.repeat(np.arange(n_groups), sizes)
+        rates = Rates(Events.disjoint(groups, n_groups, np.ones(len(groups))), values * 1.0)
+        forms = pairwise_contrasts(n_groups)
+        now, before = rates.upper(forms, 0.975), rates.use_limits_version(3).upper(forms, 0.975)
+        assert (now >= before).all() and (now > before).any() == is_exact
+
+
+def test_gaps_have_exact_limits():
+    values, groups = np.repeat([1, 0, 1, 0], [29, 1, 1, 29]), np.repeat([0, 1], 30)
+    interval = gap_interval(values, sensitive_features=groups)
+    high = limit_difference((29, 1), (30, 30), 0.975)
+    low = -limit_difference((1, 29), (30, 30), 0.975)
+    assert (interval.low, interval.high) == (low, high)
+    rates = Rates(Events.disjoint(groups, 2, np.ones(60)), values * 1.0).use_limits_version(3)
+    before = interval_of_largest_contrast(rates, pairwise_contrasts(2), 0.95)
+    assert before.high < high - 0.005
