@@ -137,9 +137,10 @@ def predict_probabilities(
             "decision_function."
         )
     totals = probabilities.sum(axis=1)
+    differences = np.abs(totals - 1.0)
     # The sum may differ from 1 by rounding.
-    if not np.allclose(totals, 1.0, rtol=0.0, atol=0.01):
-        total = totals[np.abs(totals - 1.0).argmax()]
+    if differences.max(initial=0.0) > 0.01:
+        total = totals[differences.argmax()]
         raise ValueError(
             f"predict_proba of {name} must return probabilities that add up to 1 over the "
             f"classes, but those of a row add up to {total:.3g}. Divide each row by its sum, or "
@@ -181,8 +182,8 @@ def _finite_output(
             f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
         )
     is_valid = np.abs(scores) < _MAX_SCORE  # False for nan
-    n_bad = n_samples - int(is_valid.all(axis=tuple(range(1, scores.ndim))).sum())
-    if n_bad:
+    if not is_valid.all():
+        n_bad = n_samples - int(is_valid.all(axis=tuple(range(1, scores.ndim))).sum())
         raise ValueError(
             f"{name} must return finite numbers, below {_MAX_SCORE:g} in absolute value, but "
             f"{n_bad} of {n_samples} rows have nan, inf or larger numbers. Check the "
