@@ -67,6 +67,7 @@ from benchmarks.peers.any_model import (
 from benchmarks.peers.any_regressor import regression
 from benchmarks.peers.bounded_cells import bounded_cells
 from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
+from benchmarks.peers.cheap_models import cheap_models
 from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.peers.embedding import embedding
 from benchmarks.peers.exposure import exposure
@@ -171,6 +172,7 @@ BENCHMARKS = {
     "printed-clusters": printed_clusters,
     "libraries": libraries,
     "group-rules": group_rules,
+    "cheap-models": cheap_models,
     "post-processing": post_processing,
     "three-criteria": three_criteria,
     "exposure": exposure,

@@ -341,11 +341,9 @@ class StackedRows:
         """Rows and derivatives, as `ConstraintValues`."""
         if not self.components:
             n_samples = len(scores)
-            jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
-            none = np.empty(0)
-            return ConstraintValues(
-                none, jacobian, none.reshape(0, 0), lambda v: np.zeros(n_samples)
-            )
+            none = np.empty((0, 0))
+            jacobian = ScoreJacobian(none, lambda: sparse.csr_array((0, n_samples)))
+            return ConstraintValues(none.ravel(), jacobian, none, lambda v: np.zeros(n_samples))
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
 

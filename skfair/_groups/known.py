@@ -274,9 +274,10 @@ def encode_groups_for_prediction(
         return np.zeros(n_samples, dtype=np.intp)
     raise MissingSensitiveFeaturesError(
         f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
-        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
+        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with "
         'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
-        'scoring="accuracy", do not pass groups to predict.'
+        'scoring="accuracy", do not pass groups to predict, and scoring=None of a pipeline does so '
+        "from scikit-learn 1.8 on."
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import joblib
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import expit
 from sklearn import get_config
@@ -81,11 +83,13 @@ from skfair._postprocessing.out_of_fold_scores import (
     estimator_noun,
     final_step,
     final_step_features,
+    find_changed_parameter,
     find_operating_point,
     fit_platt_scaling,
     fit_rows,
     free_columns,
     mean_scores,
+    score_out_of_fold,
     warn_if_scores_alone,
     warn_if_training_data,
 )
@@ -98,6 +102,7 @@ from skfair._utils.checks import (
     text_columns,
     warn,
 )
+from skfair._utils.copies import hash_rows
 from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair._utils.parameters import validate_params
 from skfair._utils.sklearn import (
@@ -107,6 +112,7 @@ from skfair._utils.sklearn import (
     safe_indexing,
     with_callbacks,
 )
+from skfair._utils.tables import to_pandas_table
 from skfair.losses import LogisticLoss, step_function
 
 if TYPE_CHECKING:
@@ -341,6 +347,7 @@ class CrossFit(NamedTuple):
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
     operating_point: float | None = None  # score from which on the positive class is predicted
+    digests: dict = {}  # of what the estimators were fitted to; none if those of folds are not kept
 
     def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
         """The same samples and folds for an estimator of another tolerance or level."""
@@ -378,10 +385,12 @@ def cross_fit_samples(
     constraints: list[Constraint],
     X_fit: Table | None,
     params: dict[str, np.ndarray],
+    keeps_models: bool = False,
 ) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
 
-    ``params`` are further arguments of the wrapped estimator's ``fit``.
+    ``params`` are further arguments of the wrapped estimator's ``fit``. With ``keeps_models`` its
+    models of the last fit score the samples, which must be those of that fit.
     """
     # Check the input; from here on, training data are the samples of positive weight.
     base = estimator._base
@@ -409,13 +418,20 @@ def cross_fit_samples(
         cv, X, y, strata, split_params, groups, is_real=has_no_class, covers_all=covers_all
     )
     # Score every sample by an estimator that was not fitted to it.
-    scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
+    digests = _digest_fit(training, rows, folds)
+    if keeps_models:
+        _check_same_fit(estimator, digests)
+        scoring = estimator.estimators_
+        fold_models = estimator.cv if isinstance(estimator.cv, str) else folds
+        scores = score_out_of_fold(scoring, training.samples.X, fold_models)
+    else:
+        scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if is_real and scores.shape[1] > estimator.max_columns:
         raise ValueError(
             f"A regressor must predict one number for each sample, but {type(base).__name__} "
             f"predicts {scores.shape[1]}. Pass a 1-D target y."
         )
-    if X_fit is None:
+    if X_fit is None and not keeps_models:
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
     tested = np.sort(np.concatenate([test for _, test in folds]))
     is_cross_fitted = len(scoring) > 1 or len(tested) < len(rows)
@@ -471,6 +487,7 @@ def cross_fit_samples(
         context=context,
         group_models={},
         operating_point=operating_point,
+        digests=digests if final is scoring else {},
     )
 
 
@@ -508,6 +525,57 @@ def _read_costs(
         by_class = (loss_weights(class_weight, training) / weights)[first]
         costs = by_class[:, np.newaxis] * (1.0 - np.eye(len(classes)))
     return weights, costs
+
+
+def _digest_fit(
+    training: TrainingData, rows: np.ndarray, folds: list[list[np.ndarray]]
+) -> dict[str, str]:
+    """Digests by argument of ``fit``: of rows of X, targets, groups, weights and folds."""
+    samples = training.samples
+    groups = samples.groups
+    members = groups.codes if groups.is_disjoint else [*sparse.find(groups.matrix)]
+    contents = {
+        "X": hash_rows(to_pandas_table(samples.X)),
+        "y": hash_rows(pd.DataFrame({"y": training.labels})),
+        "sensitive_features": [groups.labels.tolist(), members],
+        "group_probabilities": samples.group_probabilities,
+        "sample_weight": [rows, samples.weights],
+        "cv": folds,
+    }
+    return {name: joblib.hash(content) for name, content in contents.items()}
+
+
+def _check_same_fit(estimator: ConstrainedCV, digests: dict[str, str]) -> None:
+    """Raise unless the estimator's models are those of the folds, and were fitted to these samples.
+
+    The parameters of the wrapped estimator must be those of the fit, too.
+    """
+    loses_models = len(estimator.estimators_) > 1 and not estimator.ensemble
+    if loses_models or not estimator._fit_digests:
+        raise argument_error(
+            "ensemble must be True for refit_rule, since ensemble=False does not keep the models "
+            "that score the training samples. Call fit: with memory= it fits no fold again."
+        )
+    if digests["X"] == joblib.hash(None):
+        raise argument_error(
+            "X must be an array, a DataFrame or a sparse matrix for refit_rule, which compares it "
+            "with the rows of the fit. Call fit."
+        )
+    for name, digest in digests.items():
+        if digest != estimator._fit_digests[name]:
+            advice = "Pass what fit was passed, with rows in the same order"
+            if name == "cv":
+                advice = "Pass the same groups, and a splitter with a fixed random_state"
+            raise argument_error(
+                f"{name} must be as in the last fit, whose models score its samples again, but "
+                f"differs from it. {advice}, or call fit."
+            )
+    changed = find_changed_parameter(estimator._base, estimator.cv, estimator.estimators_[0])
+    if changed is not None:
+        raise argument_error(
+            f"estimator must have the parameters of the last fit, whose models are kept, but "
+            f"{changed} is another one. Call fit."
+        )
 
 
 def _take(training: TrainingData, rows: np.ndarray) -> TrainingData:
@@ -850,7 +918,8 @@ def store_rule(
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
+    kept = {"_fit_digests": cross.digests}
+    store_outcome(estimator, y, cross, rule.fitted | outcome | solution | kept)
 
 
 def store_outcome(

@@ -337,18 +337,24 @@ class EventModel(NamedTuple):
         """Fit to some rows of the training data."""
         if not constraint_events.subsets:
             return cls(base, group_estimator, [], [])
-        # Groups are learned from what the classifier's last step gets: preprocessing is not
-        # repeated, unless the model of groups reads text itself.
-        X = safe_indexing(training.samples.X, rows)
-        base = None if _reads_text(base, group_estimator, X) else base
-        # Of a monotone model the decisions stay monotone: its columns do not show the group.
-        keeps_all = hasattr(group_estimator, "fit") or group_estimator == "sensitive_features"
-        columns = None if keeps_all else free_columns(base, final_step_features(base, X))
-        features = select_columns(final_step_features(base, X), columns)
         codes = constraint_events.codes[rows]
         weights = training.samples.weights[rows]
-        # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
+        is_learned = any(source == "learned" for _, source in constraint_events.sources)
+        columns = None
+        if knows_groups and not is_learned:
+            # Where groups are known their shares are for unknown ones, which no feature shows.
+            features = np.zeros((len(rows), 1))
+        else:
+            # Groups are learned from what the classifier's last step gets: preprocessing is not
+            # repeated, unless the model of groups reads text itself.
+            X = safe_indexing(training.samples.X, rows)
+            base = None if _reads_text(base, group_estimator, X) else base
+            features = final_step_features(base, X)
+            # Of a monotone model the decisions stay monotone: its columns do not show the group.
+            keeps_all = hasattr(group_estimator, "fit") or knows_groups
+            columns = None if keeps_all else free_columns(base, features)
+            features = select_columns(features, columns)
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
         group_models = []

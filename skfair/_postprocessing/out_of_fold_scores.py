@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -136,9 +137,10 @@ def predict_probabilities(
             "decision_function."
         )
     totals = probabilities.sum(axis=1)
+    differences = np.abs(totals - 1.0)
     # The sum may differ from 1 by rounding.
-    if not np.allclose(totals, 1.0, rtol=0.0, atol=0.01):
-        total = totals[np.abs(totals - 1.0).argmax()]
+    if differences.max(initial=0.0) > 0.01:
+        total = totals[differences.argmax()]
         raise ValueError(
             f"predict_proba of {name} must return probabilities that add up to 1 over the "
             f"classes, but those of a row add up to {total:.3g}. Divide each row by its sum, or "
@@ -180,8 +182,8 @@ def _finite_output(
             f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
         )
     is_valid = np.abs(scores) < _MAX_SCORE  # False for nan
-    n_bad = n_samples - int(is_valid.all(axis=tuple(range(1, scores.ndim))).sum())
-    if n_bad:
+    if not is_valid.all():
+        n_bad = n_samples - int(is_valid.all(axis=tuple(range(1, scores.ndim))).sum())
         raise ValueError(
             f"{name} must return finite numbers, below {_MAX_SCORE:g} in absolute value, but "
             f"{n_bad} of {n_samples} rows have nan, inf or larger numbers. Check the "
@@ -417,8 +419,8 @@ def cross_fit(
         _refuse_supervised_steps(estimator, X, y)
         with subtask(f"{name} of all samples"):
             forest = _enable_out_of_bag_scores(clone(estimator))
-            fitted = _fit_from_memory(forest, X, y, params, memory)
-        return [fitted], _out_of_bag_scores(final_step(fitted))
+            fitted = [_fit_from_memory(forest, X, y, params, memory)]
+        return fitted, score_out_of_fold(fitted, X, folds)
 
     # One clone per fold, fitted without the samples that it scores.
     names = [f"{name} of fold {k + 1} of {len(folds)}" for k in range(len(folds))]
@@ -426,14 +428,44 @@ def cross_fit(
         delayed(fit_rows)(estimator, X, y, params, train, subtask(name), memory)
         for (train, _), name in zip(folds, names, strict=True)
     )
+    return fitted, score_out_of_fold(fitted, X, folds)
+
+
+def score_out_of_fold(
+    fitted: list[BaseEstimator], X: Table, folds: str | list[list[np.ndarray]]
+) -> np.ndarray:
+    """The `estimator_scores` of samples by estimators of `cross_fit`; nan where no fold has one."""
+    if isinstance(folds, str) and folds == "oob":
+        return _out_of_bag_scores(final_step(fitted[0]))
+    if isinstance(folds, str) or isinstance(fitted[0], FrozenEstimator):
+        return estimator_scores(fitted[0], X)
     tests = [test for _, test in folds]
     fold_scores = [
         estimator_scores(one, safe_indexing(X, test))
         for one, test in zip(fitted, tests, strict=True)
     ]
-    scores = np.full((len(y), fold_scores[0].shape[1]), np.nan)
+    scores = np.full((count_samples(X), fold_scores[0].shape[1]), np.nan)
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
-    return fitted, scores
+    return scores
+
+
+def find_changed_parameter(
+    estimator: BaseEstimator, folds: str | list[list[np.ndarray]], fitted: BaseEstimator
+) -> str | None:
+    """A parameter that differs from that of a clone fitted by `cross_fit`; None if there is none.
+
+    Numbers, texts and switches are compared, also of steps of a pipeline, and the types of others.
+    """
+    if isinstance(folds, str) and folds == "oob":
+        estimator = _enable_out_of_bag_scores(clone(estimator))
+    before, now = fitted.get_params(), estimator.get_params()
+    for name in before | now:
+        values = [params.get(name) for params in (before, now)]
+        is_plain = all(isinstance(one, str | Number | None) for one in values)
+        facts = map(repr if is_plain else type, values)
+        if name not in before or name not in now or len({*facts}) > 1:
+            return name
+    return None if type(fitted) is type(estimator) else "its class"
 
 
 def _check_clone(estimator: BaseEstimator) -> None:

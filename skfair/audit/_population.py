@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from skfair._groups.known import MISSING
-from skfair._statistics.estimates import check_level, clopper_pearson_limits
+from skfair._statistics.estimates import check_level
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._statistics.gaps import Verdict, find_verdict
 from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, check_tolerance, join_names, round_up

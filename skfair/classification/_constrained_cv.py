@@ -27,6 +27,7 @@ from skfair._fitting.outcome import (
     warn_of_moved_decisions,
     warn_of_outcome,
 )
+from skfair._groups.arguments import FitArguments
 from skfair._partitions.collections import row_by_row
 from skfair._postprocessing.base_loss import RuleLoss
 from skfair._postprocessing.constrained_cv import (
@@ -34,6 +35,7 @@ from skfair._postprocessing.constrained_cv import (
     check_exportable,
     check_rule_format,
     count_places,
+    cross_fit_samples,
     fit_rule,
     store_rule,
     write_number,
@@ -400,6 +402,87 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             group_probabilities=group_probabilities,
             **params,
         )
+        return self._fit_rule(cross, X, y)
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def refit_rule(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        group_probabilities: MatrixLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit the final linear model again, as for another tolerance, but not the classifiers.
+
+        Set the tolerance by ``set_params``, and pass what ``fit`` was passed. The result equals a
+        fit with these parameters, if the classifier has a fixed ``random_state``. Other parameters
+        that do not belong to the classifiers may change too: `constraint`, `k`, `confidence_level`,
+        `group_estimator` and `class_weight`. For several tolerances at once use
+        :func:`skfair.model_selection.fit_ladder`.
+
+        The fitted estimator keeps no training samples and no scores for this, but a digest of 32
+        letters of each of X, y, groups, weights and folds, so that other ones raise. The
+        classifiers score the samples again, and models of groups are fitted again.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            As in ``fit``.
+        y : array-like of shape (n_samples,)
+            As in ``fit``.
+        {sensitive_features}
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in ``fit``.
+        groups : array-like of shape (n_samples,), default=None
+            As in ``fit``.
+        {group_probabilities}
+        **params : dict
+            As in ``fit``.
+
+        Returns
+        -------
+        self : ConstrainedClassifierCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If samples, folds or parameters of the classifier are not those of the fit, or with
+            ``ensemble=False``, which keeps no models of the folds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.classification import ConstrainedClassifierCV
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
+        >>> y = (X.sum(axis=1) + rng.normal(size=400) > 1).astype(int)
+        >>> model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05)
+        >>> model = model.fit(X, y, sensitive_features=sex)
+        >>> classifiers = model.estimators_
+        >>> model = model.set_params(tolerance=0.2).refit_rule(X, y, sensitive_features=sex)
+        >>> round(float(model.constraint_report_["gap"].max()), 2), model.estimators_ is classifiers
+        (0.2, True)
+        """
+        validate_params(self)
+        check_is_fitted(self)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            group_probabilities=group_probabilities,
+        )
+        constraints = self._find_constraints()
+        cross = cross_fit_samples(self, arguments, constraints, None, params, keeps_models=True)
         return self._fit_rule(cross, X, y)
 
     def _find_constraints(self) -> list[Constraint]:

@@ -65,7 +65,7 @@ FILES = {
         REPORT.replace(" --positive yes", ""),
     ),
     "zeros and ones": (
-        format_csv(TABLE.replace({"yes": 1, "no": 0})),
+        format_csv(TABLE.assign(**{key: (TABLE[key] == "yes").astype(int) for key in "yd"})),
         REPORT.replace(" --positive yes", ""),
     ),
     "unknown groups": (
