@@ -192,7 +192,7 @@ def fit_to_shared_folds(
         if tighter is None:
             one.fit(X, y, **fit_params)
         else:
-            one._fit_from(tighter, X, y, **fit_params)
+            one._fit_from(X, y, tighter, **fit_params)
         tighter = one
     return candidates
 

@@ -15,8 +15,8 @@ from skfair._fitting.input import standardize_target
 from skfair._fitting.linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
+    fit_percentiles,
     fit_samples,
-    make_partial_parity,
 )
 from skfair._fitting.model import GroupAwareScoreMixin, check_loss, estimator_docs
 from skfair._fitting.outcome import status_of, warn_of_cost, warn_of_outcome
@@ -415,13 +415,10 @@ class PartialParityRegressor(LinearRegressor):
             If a parameter or the data is invalid, a constraint on decisions has no threshold, or a
             group has fewer than 20 samples in its interval; the message says what must hold.
         """
-        validate_params(self)
-        constraints = [make_partial_parity(self)]
-        check_applies_to_numbers(constraints[0], type(self).__name__)
         arguments = FitArguments(
             X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
-        return fit_samples(self, arguments, constraints)
+        return fit_percentiles(self, arguments)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.

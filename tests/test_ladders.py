@@ -167,7 +167,7 @@ def test_a_model_of_a_tighter_tolerance_is_a_candidate(tolerance, monkeypatch):
     tight.fit(X, y, sensitive_features=sex)
     # The other candidate is the fit at .7 of the tolerance.
     monkeypatch.setattr(enforce, "_TIGHTER", 1.0)
-    loose._fit_from(tight, X, y, sensitive_features=sex)
+    loose._fit_from(X, y, tight, sensitive_features=sex)
     np.testing.assert_allclose(loose.coef_, tight.coef_)
     assert loose.status_ == "feasible"
     assert not loose.warm_start

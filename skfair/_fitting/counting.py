@@ -689,4 +689,9 @@ class TargetRanks:
 
         Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve.
         """
-        return float(self._coefficients @ (average_ranks(scores, self.weights) - 0.5))
+        order = np.argsort(scores)
+        ordered = scores[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal scores
+        tied = np.add.reduceat(self.weights[order], first)
+        coefficients = np.add.reduceat(self._coefficients[order], first)
+        return float(coefficients @ (tied.cumsum() - tied / 2 - 0.5))

@@ -12,10 +12,10 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
   minimum, then corrections; if these are not enough, tighter tolerances. Searches count decisions
   alone: they would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
-  requested one; if none of its fits keeps it, random local search lowers the metric itself; if the
-  ranks agree with the target far less than those of the plain fit, an evolution strategy raises
-  their correlation; the model that the fit starts at, and a fit under tighter tolerances, where
-  these keep the bound at a smaller objective;
+  requested one; if none of its fits keeps it, random local search lowers the metric itself; the
+  model that the fit starts at, and a fit under tighter tolerances, where these keep the bound at a
+  smaller objective; if the ranks agree with the target far less than those of the plain fit, an
+  evolution strategy raises their correlation;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
   the full data is corrected and searched.
 
@@ -123,27 +123,33 @@ def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
 
 def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
-    candidate = calibrate_tolerances(fitter, effort.solves)
+    calibrated = calibrate_tolerances(fitter, effort.solves)
     if not effort.starts:
-        return candidate
-    # Random searches, for models that keep the bound and for better ranks.
-    if not candidate.keeps_bound:
-        candidate = search_metric(fitter, candidate)
-    if loses_ranks(fitter, candidate):
-        candidate = search_ranks(fitter, candidate)
+        return calibrated
+    # Random search for a model that keeps the bound.
+    candidate = calibrated if calibrated.keeps_bound else search_metric(fitter, calibrated)
     if candidate.is_unconstrained or fitter.problem.is_partitioned:
         return candidate
     # Models that keep tighter tolerances keep these, too: the model that the fit starts at, and a
-    # fit under tighter tolerances, where no problem has this solution.
+    # fit under tighter tolerances, where no problem has this solution. Where the fit has lost its
+    # ranks already, tighter tolerances do not give them back.
     others = []
     if fitter.start.any():
         others.append(fitter.evaluate(fitter.start, candidate.result))
+    has_lost = loses_ranks(fitter, candidate)
     is_certified = candidate.is_solver_result and candidate.result.status == "optimal"
-    if candidate.keeps_bound and not is_certified:
+    is_final = calibrated.keeps_bound and (has_lost or is_certified)
+    if candidate.keeps_bound and not is_final:
         tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
         fit = calibrate_tolerances(tighter)
-        if not loses_ranks(fitter, fit):
-            others.append(fitter.evaluate(fit.parameters, fit.result))
+        fit = fitter.evaluate(fit.parameters, fit.result)
+        if fit.keeps_bound and not loses_ranks(fitter, fit):
+            others.append(fit)
+            candidate = fit if has_lost else candidate
+            has_lost = False
+    # Random search for better ranks.
+    if has_lost:
+        candidate = search_ranks(fitter, candidate)
     return choose_cheapest(fitter, [candidate, *others])
 
 

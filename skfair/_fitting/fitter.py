@@ -145,7 +145,7 @@ class Fitter:
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
-        parameters = self._project(parameters)
+        parameters = self.project(parameters)
         parameters = parameters if self.share is None else move_cut(self, parameters)
         return self.counter.evaluate([parameters], result)[0]
 
@@ -153,7 +153,7 @@ class Fitter:
         """Whether no signed parameter is negative."""
         return not len(self.signed) or bool((parameters[self.signed] >= 0.0).all())
 
-    def _project(self, parameters: np.ndarray) -> np.ndarray:
+    def project(self, parameters: np.ndarray) -> np.ndarray:
         """The parameters, with 0 for each signed one that is negative."""
         if self.allows(parameters):
             return parameters
@@ -187,7 +187,7 @@ class Fitter:
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
             )
-        parameters = self._project(result.x[: problem.n_parameters])
+        parameters = self.project(result.x[: problem.n_parameters])
         if self.share is not None:
             parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)

@@ -29,6 +29,7 @@ from skfair._fitting.input import (
 from skfair._fitting.model import ConstrainedEstimator, check_loss, make_problem, make_solver
 from skfair._fitting.outcome import FitTask
 from skfair._groups import Groups, Samples
+from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import (
     check_attribute_label_types,
     check_one_label_type,
@@ -59,8 +60,10 @@ from skfair._utils.checks import (
     to_floats,
     validate_data,
 )
-from skfair._utils.sklearn import StrOptions
-from skfair.constraints import PARTIAL_CRITERIA
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import validate_params
+from skfair._utils.sklearn import StrOptions, with_callbacks
+from skfair.constraints import PARTIAL_CRITERIA, check_applies_to_numbers
 from skfair.constraints._constraint import check_whose_tolerance
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.solvers import SOLVERS, SQP
@@ -72,7 +75,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair._groups.arguments import FitArguments
     from skfair._partitions.collections import Block
     from skfair._partitions.partitions import Partitions
     from skfair._problems.problem import ConstrainedProblem, Problem
@@ -119,16 +121,11 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         confidence = getattr(self, "confidence_level", None)
         return has_interval and self.enforcement is not None and confidence is None
 
-    def _fit_from(self, other: Self, X: MatrixLike, y: ArrayLike, **fit_params: Any) -> Self:
-        """Fit with the model of another fit as a candidate, as ``warm_start`` has the last one."""
-        for name in self._coefficient_names:
-            setattr(self, name, getattr(other, name))
-        warm_start = self.get_params()["warm_start"]
-        self.set_params(warm_start=True)
-        try:
-            return self.fit(X, y, **fit_params)
-        finally:
-            self.set_params(warm_start=warm_start)
+    @restore_on_failure(one_blas_thread=True)
+    @with_callbacks
+    def _fit_from(self, X: MatrixLike, y: ArrayLike, tighter: Self, **fit_params: Any) -> Self:
+        """Fit on percentiles, with the model of a fit at a tighter tolerance as a candidate."""
+        return fit_percentiles(self, FitArguments(X=X, y=y, **fit_params), tighter)
 
     def _scores(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Score of each row, by the parameters of its group."""
@@ -164,15 +161,19 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 
 
 def fit_samples(
-    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
+    estimator: BaseEstimator,
+    arguments: FitArguments,
+    constraints: list[Constraint],
+    previous: ConstrainedLinearEstimator | None = None,
 ) -> ConstrainedLinearEstimator:
     """A linear classifier or regressor, fitted to samples in memory or partitions.
 
-    Real targets are fitted in units of their standard deviation.
+    Real targets are fitted in units of their standard deviation. The fit starts at the coefficients
+    of a `previous` one; without it, at those of the estimator itself if ``warm_start`` is true.
     """
     # Partitioned samples are fitted by sums over partitions, or collected if they are few.
     if arguments.is_partitioned:
-        return fit_partitioned(estimator, arguments, constraints)
+        return fit_partitioned(estimator, arguments, constraints, previous)
     # Samples of positive weight, whose missing groups become probabilities of groups.
     if estimator.missing != "error":
         check_missing_group_settings(estimator, constraints, {"group_interactions": False})
@@ -183,7 +184,7 @@ def fit_samples(
     # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
-    return fit_linear_model(estimator, arguments, training, constraints)
+    return fit_linear_model(estimator, arguments, training, constraints, previous=previous)
 
 
 def fit_linear_model(
@@ -192,10 +193,11 @@ def fit_linear_model(
     training: TrainingData,
     constraints: list[Constraint],
     problem: Problem | None = None,
+    previous: ConstrainedLinearEstimator | None = None,
 ) -> ConstrainedLinearEstimator:
     """A linear classifier, regressor or ranker, fitted to training data under constraints.
 
-    A problem may be passed, such as that of partitioned samples.
+    A problem may be passed, such as that of partitioned samples, and a `previous` fit to start at.
     """
     # The problem of the model under constraints, in blocks for threads if samples are very many.
     solver = make_solver(estimator)
@@ -221,11 +223,11 @@ def fit_linear_model(
         # Their problems are not convex, and another test ends at another model. So all linear
         # estimators have one.
         solver.tol = 1e-4
+    if previous is None and estimator.warm_start:
+        previous = estimator
     start = np.zeros(problem.model.n_parameters)
-    if estimator.warm_start and all(
-        hasattr(estimator, one) for one in estimator._coefficient_names
-    ):
-        start = _make_start(estimator, problem.model, training)
+    if previous is not None and all(hasattr(previous, one) for one in previous._coefficient_names):
+        start = _make_start(previous, problem.model, training)
     fitter = Fitter(problem, start, solver, options)
     guarantee = enforce_in_population(
         fitter, estimator.enforcement, task.confidence, clusters=training.samples.clusters
@@ -308,29 +310,29 @@ def _expand_groups(
 
 
 def _make_start(
-    estimator: BaseEstimator,
+    previous: ConstrainedLinearEstimator,
     model: GroupInterceptsModel | GroupwiseModel | LinearModel,
     training: TrainingData,
 ) -> np.ndarray:
-    """Model parameters to start from with ``warm_start``: those of the previous fit."""
+    """Model parameters to start from: the coefficients of a previous fit."""
     zero = np.zeros(model.n_parameters)
     unit = training.unit
-    previous = [getattr(estimator, name) for name in estimator._coefficient_names]
+    fitted = [getattr(previous, name) for name in previous._coefficient_names]
     # The previous coefficients must have the shapes that this fit's will have.
-    zeros = _expand_groups(estimator, model.coefficients(zero), training)
-    if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
+    zeros = _expand_groups(previous, model.coefficients(zero), training)
+    if [np.size(values) for values in fitted] != [np.size(values) for values in zeros]:
         raise ValueError(
-            f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
-            + (f" and {previous[1].size} intercepts" if estimator.group_interactions else "")
+            f"warm_start=True starts from the previous fit's {fitted[0].size} coefficients"
+            + (f" and {fitted[1].size} intercepts" if previous.group_interactions else "")
             + f", but X has {zeros[0].shape[-1]} columns"
-            + (f" and {np.size(zeros[1])} groups" if estimator.group_interactions else "")
+            + (f" and {np.size(zeros[1])} groups" if previous.group_interactions else "")
             + "; pass warm_start=False."
         )
-    coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
-    if estimator.group_interactions:  # merged groups share their parameters
+    coef, intercept = map(np.reshape, fitted, map(np.shape, zeros))
+    if previous.group_interactions:  # merged groups share their parameters
         _, positions = training.samples.merge_small_groups()
         first = np.unique(positions, return_index=True)[1]
-        coef = coef if estimator._shares_coefficients else coef[first]
+        coef = coef if previous._shares_coefficients else coef[first]
         intercept = intercept[first]
     return model.parameters(coef / unit.spread, unit.to_unit(intercept))
 
@@ -344,6 +346,19 @@ _PERCENTILE_SOLVERS = {
 """Solvers of constraints that count no decisions, on all samples at once."""
 
 PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
+
+
+def fit_percentiles(
+    estimator: BaseEstimator,
+    arguments: FitArguments,
+    previous: ConstrainedLinearEstimator | None = None,
+) -> ConstrainedLinearEstimator:
+    """An estimator under a constraint on its interval, fitted from a `previous` fit if passed."""
+    validate_params(estimator)
+    constraint = make_partial_parity(estimator)
+    if is_regressor(estimator):
+        check_applies_to_numbers(constraint, type(estimator).__name__)
+    return fit_samples(estimator, arguments, [constraint], previous)
 
 
 def make_partial_parity(estimator: BaseEstimator) -> PartialParity:
@@ -470,7 +485,10 @@ _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 
 
 def fit_partitioned(
-    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
+    estimator: BaseEstimator,
+    arguments: FitArguments,
+    constraints: list[Constraint],
+    previous: ConstrainedLinearEstimator | None = None,
 ) -> ConstrainedLinearEstimator:
     """The linear classifier or regressor, fitted to partitioned samples.
 
@@ -508,7 +526,7 @@ def fit_partitioned(
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
             problem = make_partitioned(frame, blocks.map(make_block), problem)  # type: ignore[assignment]
-        fit_linear_model(estimator, arguments, training, constraints, problem)
+        fit_linear_model(estimator, arguments, training, constraints, problem, previous)
         summary.check_unchanged(blocks)
         return estimator
     finally:

@@ -116,12 +116,17 @@ class _RankSearch:
 
     def measure(self, parameters: np.ndarray, penalty: float, aims: np.ndarray) -> float:
         """The correlation less a penalty for the largest excess of a gap over its aim."""
-        candidate = self.evaluate(parameters)
-        correlation = self.ranks.correlate(candidate.scores)
-        if candidate.keeps_bound and correlation > self.highest:
-            self.best = candidate
-            self.highest = correlation
-        excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
+        problem = self.fitter.problem
+        scores = problem.predict_scores(self.fitter.project(np.append(self.before, parameters)))
+        correlation = self.ranks.correlate(scores)
+        gaps = problem.constraint.gaps(scores)
+        excess = np.max(np.nan_to_num(gaps - aims, nan=1.0), initial=0.0)
+        # Few models are worth a candidate, which counts decisions, too.
+        if correlation > self.highest and (gaps <= problem.constraint.tolerances).all():
+            candidate = self.evaluate(parameters)
+            if candidate.keeps_bound:
+                self.best = candidate
+                self.highest = correlation
         return correlation - penalty * float(excess)
 
     def run(

@@ -16,8 +16,8 @@ from skfair._fitting.input import check_training_data, refuse_partitioned, to_cl
 from skfair._fitting.linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
+    fit_percentiles,
     fit_samples,
-    make_partial_parity,
 )
 from skfair._fitting.model import (
     ConstrainedEstimator,
@@ -594,8 +594,6 @@ class PartialParityClassifier(LinearClassifier):
             If a parameter or the data is invalid, the positive class is ambiguous, or a group has
             fewer than 20 samples in its interval; the message says what must hold.
         """
-        validate_params(self)
-        constraints = [make_partial_parity(self)]
         arguments = FitArguments(
             X=X,
             y=y,
@@ -603,7 +601,7 @@ class PartialParityClassifier(LinearClassifier):
             sample_weight=sample_weight,
             groups=groups,
         )
-        return fit_samples(self, arguments, constraints)
+        return fit_percentiles(self, arguments)
 
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, rankdata
 
-from skfair._fitting.counting import average_ranks, trimmed_deviation
+from skfair._fitting.counting import TargetRanks, average_ranks, trimmed_deviation
 
 
 def test_mean_ranks_are_those_of_repeated_samples():
@@ -35,3 +35,15 @@ def test_the_deviation_of_weighted_scores_is_that_of_repeated_ones():
     repeated = np.repeat(scores, counts)
     deviation = trimmed_deviation(scores, counts / counts.sum())
     assert deviation == trimmed_deviation(repeated, np.full(len(repeated), 1.0 / len(repeated)))
+
+
+def test_the_correlation_of_tied_scores_is_that_of_repeated_samples():
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 9, 60).astype(float)
+    target = rng.normal(size=60)
+    counts = rng.integers(1, 4, 60)
+    # Slope of the ranks of scores on those of the target.
+    of_scores, of_target = (rankdata(np.repeat(one, counts)) for one in (scores, target))
+    slope = np.cov(of_scores, of_target)[0, 1] / np.var(of_target, ddof=1)
+    ranks = TargetRanks(target, counts / counts.sum())
+    assert ranks.correlate(scores) == pytest.approx(slope)
