@@ -265,8 +265,8 @@ class SGD(LoopSolver):
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
     >>> model = ConstrainedERMClassifier(constraint=None, alpha=0.1, solver=SGD(tol=0.1))
-    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).score(X, X[:, 0] > 0) > 0.9
-    True
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).score(X, X[:, 0] > 0)
+    0.99
     """
 
     takes_last = True
