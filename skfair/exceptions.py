@@ -82,6 +82,10 @@ class MissingSensitiveFeaturesError(ValueError):
     >>> try:
     ...     get_scorer("balance")(None, [[0.0], [1.0]])
     ... except MissingSensitiveFeaturesError as error:
-    ...     print("set_config(enable_metadata_routing=True)" in str(error))
-    True
+    ...     print(error)
+    A fairness scorer requires the group of each sample, but sensitive_features is missing. In a
+    search or cross-validation, call sklearn.set_config(enable_metadata_routing=True) first, then
+    search.fit(X, y, sensitive_features=...) or cross_validate(..., params=...). In a direct call
+    pass sensitive_features=, and functools.partial(scorer, sensitive_features=...) to what scores
+    the same samples again and again, such as permutation_importance.
     """

@@ -214,8 +214,10 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
     >>> fair = ConstrainedRanker(tolerance=0.05).fit(
     ...     X, y, query_id=query, sensitive_features=group
     ... )
-    >>> bool(gap(plain) > 0.1), bool(gap(fair) <= 0.05)
-    (True, True)
+    >>> for ranker in (plain, fair):
+    ...     print(f"{gap(ranker):.2f}")
+    0.30
+    0.05
     """
 
     __metadata_request__fit = {"sensitive_features": True, "query_id": True}
@@ -525,8 +527,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     >>> fair = ConstrainedRankerCV(LinearRegression(), tolerance=0.02)
     >>> fair = fair.fit(X, y, query_id=query, sensitive_features=group)
     >>> gap = exposure_difference(fair.oof_prediction_, sensitive_features=group, query_id=query)
-    >>> bool(gap <= 0.02)
-    True
+    >>> print(f"{gap:.2f}")
+    0.02
     """
 
     __metadata_request__fit = {"query_id": True, "groups": UNUSED}
@@ -848,9 +850,10 @@ def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.nd
     of_ranks = np.outer(scaled, 1.0 / np.log2(2.0 + np.arange(k))).ravel()
     # A missed bound costs more than all scores together.
     objective = np.concatenate((of_ranks, np.full(2 * n_counts, 2.0 * k)))
-    one_document = sparse.kron(np.ones((1, n)), np.eye(k))
-    one_rank = sparse.kron(np.eye(n), np.ones((1, k)))
-    counts = sparse.kron(members[:, candidates].astype(float), np.tril(np.ones((k, k))))
+    one_document = sparse.kron(np.ones((1, n)), sparse.eye_array(k))
+    one_rank = sparse.kron(sparse.eye_array(n), np.ones((1, k)))
+    are_members = sparse.coo_array(members[:, candidates].astype(float))
+    counts = sparse.kron(are_members, np.tril(np.ones((k, k))))
     slack = sparse.eye_array(n_counts)
     low = np.concatenate([one.low[:k] for one in bounds])
     high = np.concatenate([one.high[:k] for one in bounds])

@@ -1,5 +1,6 @@
 """Pages of the guide: their length, the sections that answer questions, and the terms they use."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ GUIDE = (HOME / "guide.rst").read_text(encoding="utf-8")
 HEADING = re.compile(r"^((?:\.\. _\w+:\n\n)*)(\S.*)\n(?:=|-){4,}\n", re.MULTILINE)
 MAX_PAGE = 2000
 MAX_SECTION = 600
+BARE = re.compile(r"[(\[]?(?:True|False)(?:, (?:True|False))*[)\]]?")
+"""An output of truth values alone, which hides the numbers that were compared."""
 
 QUESTIONS = {
     "Can I keep my LightGBM pipeline, and what does it cost?": "any_model",
@@ -110,3 +113,21 @@ def test_a_picture_says_what_it_shows_to_those_who_do_not_see_it(page):
         if ":nofigs:" not in options:
             text = re.search(r":alt: (.+)", options)
             assert text and len(text[1].split()) >= 8
+
+
+def list_bare_outputs(text):
+    """Return the lines of a page whose examples print truth values alone."""
+    examples = doctest.DocTestParser().get_examples(text)
+    return [one.lineno + 1 for one in examples if BARE.fullmatch(one.want.strip())]
+
+
+def test_truth_values_alone_are_found():
+    text = ">>> 1 < 2\nTrue\n>>> 1 < 2, 2 < 1\n(True, False)\n>>> round(0.25, 1)\n0.2\n"
+    assert list_bare_outputs(text) == [1, 3]
+
+
+def test_outputs_of_the_guide_are_numbers():
+    """Truth values show that something is equal, at most once on a page."""
+    lines = {path.name: list_bare_outputs(path.read_text("utf-8")) for path in HOME.glob("*.rst")}
+    assert not {page: found for page, found in lines.items() if len(found) > 1}
+    assert sum(map(len, lines.values())) <= 20

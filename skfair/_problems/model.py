@@ -49,10 +49,7 @@ class Model(Protocol):
     --------
     >>> import numpy as np
     >>> from skfair._problems.linear import LinearModel
-    >>> from skfair._problems.model import Model
     >>> model = LinearModel.from_features(np.array([[0.0], [1.0]]), weights=np.ones(2))
-    >>> isinstance(model, Model)
-    True
     >>> model.evaluate(model.initial()).scores
     array([0., 0.])
     """

@@ -729,8 +729,8 @@ def balance_limit(
     >>> import numpy as np
     >>> from skfair.statistics import balance_limit
     >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
-    >>> balance_limit(labels, sensitive_features=group).low > 0.75
-    True
+    >>> print(f"{balance_limit(labels, sensitive_features=group).low:.2f}")
+    0.78
     >>> balance_limit(labels, sensitive_features=group, n_clusters=3).low
     0.0
     """

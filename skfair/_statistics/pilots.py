@@ -102,8 +102,9 @@ class FitPilot:
     >>> classifier = ConstrainedERMClassifier(tolerance=0.25, confidence_level=0.95)
     >>> pilot = FitPilot(classifier, X, y, sensitive_features=group)
     >>> fits = pilot.redraw(1000, n_draws=5)
-    >>> bool(fits.is_guaranteed.mean() >= 0.8), bool(fits.accuracy_lost.mean() <= 0.03)
-    (True, True)
+    >>> lost = fits.accuracy_lost.mean()
+    >>> print(f"{fits.is_guaranteed.mean():.0%} guaranteed, accuracy lost {lost:.2f}")
+    100% guaranteed, accuracy lost 0.00
 
     A plan fits some 300 samples twice each:
 

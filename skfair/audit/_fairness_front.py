@@ -277,11 +277,10 @@ def fairness_front(
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier()
     >>> front = fairness_front(model, X, y, sensitive_features=sex, values=[0.02, 0.3])
-    >>> table = front.to_frame()
-    >>> bool(table["gap"].is_monotonic_increasing and table["accuracy"].is_monotonic_increasing)
-    True
-    >>> bool((table["gap_low"] <= table["gap"]).all() and (table["gap"] <= table["gap_high"]).all())
-    True
+    >>> front.to_frame()[["accuracy", "gap", "gap_low", "gap_high"]].round(2)
+       accuracy   gap  gap_low  gap_high
+    0      0.55  0.04     0.00      0.10
+    1      0.71  0.34     0.28      0.39
     """
     check_model(estimator)
     specification = resolve_constraint(constraint)

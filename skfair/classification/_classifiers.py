@@ -283,8 +283,8 @@ class ConstrainedERMClassifier(LinearClassifier):
     >>> y = X.sum(axis=1) + rng.normal(size=400) > 1.5
     >>> model = ConstrainedERMClassifier("demographic_parity", tolerance=0.05)
     >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X)
-    >>> bool(demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05)
-    True
+    >>> print(f"{demographic_parity_difference(y, decisions, sensitive_features=sex):.2f}")
+    0.05
     """
 
     __metadata_request__fit = {"group_probabilities": True}
@@ -464,8 +464,8 @@ class PartialParityClassifier(LinearClassifier):
     >>> difference = partial_statistical_parity_difference(
     ...     scores, sensitive_features=sex, interval=(0.1, 0.4)
     ... )
-    >>> 0.09 <= difference <= 0.1
-    True
+    >>> print(f"{difference:.2f}")
+    0.10
     """
 
     constraint: Annotated[
@@ -738,8 +738,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     >>> y = X[:, 0] * X[:, 1] > 0.2
     >>> model = ConstrainedMLPClassifier(tolerance=0.05, hidden_layer_sizes=16, random_state=0)
     >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X)
-    >>> bool(demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05)
-    True
+    >>> print(f"{demographic_parity_difference(y, decisions, sensitive_features=sex):.2f}")
+    0.02
     """
 
     constraint: ConstraintLike | None = "demographic_parity"

@@ -309,8 +309,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> decisions = model.oof_decision_function_ > 0
     >>> gap = demographic_parity_difference(y, decisions, sensitive_features=sex)
-    >>> bool(gap <= 0.05)
-    True
+    >>> print(f"{gap:.2f}")
+    0.05
     >>> model.predict(X[:2]).shape
     (2,)
     """

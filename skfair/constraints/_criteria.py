@@ -124,8 +124,8 @@ class DemographicParity(DecisionRateParity):
     >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
     >>> model = ConstrainedERMClassifier(DemographicParity(ratio=0.8))
     >>> decisions = model.fit(X, y, sensitive_features=group).predict(X)
-    >>> bool(demographic_parity_ratio(y, decisions, sensitive_features=group) >= 0.8)
-    True
+    >>> print(f"{demographic_parity_ratio(y, decisions, sensitive_features=group):.2f}")
+    0.80
 
     Among samples of the same degree:
 

@@ -134,8 +134,10 @@ class RateParity(ConstraintOnRate):
     >>> y = X.sum(axis=1) - group + 2 * rng.normal(size=1000) > 0
     >>> model = ConstrainedERMClassifier(RateParity("precision"), tolerance=0.02)
     >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
-    >>> bool(report["gap"].max() <= 0.02)
-    True
+    >>> report[["group", "estimate", "gap"]].round(2)
+       group  estimate   gap
+    0      0      0.74  0.02
+    1      1      0.72  0.02
     """
 
     rate: str | Rate
@@ -238,8 +240,10 @@ class MinimumRate(BoundedRate):
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier(MinimumRate("recall", 0.75))
     >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
-    >>> bool(report["estimate"].min() >= 0.75)
-    True
+    >>> report[["group", "estimate"]].round(2)
+       group  estimate
+    0      0      0.76
+    1      1      0.93
     """
 
     gap = Shortfall

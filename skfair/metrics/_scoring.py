@@ -782,15 +782,15 @@ def make_scorer(
     >>> X, group = np.arange(8.0).reshape(-1, 1), ["a", "b"] * 4
     >>> model = LogisticRegression().fit(X, X[:, 0] > 3)
     >>> scorer = make_scorer("recall", transform="group_min")
-    >>> scorer(model, X, X[:, 0] > 1, sensitive_features=group)
-    0.6666666666666666
+    >>> round(scorer(model, X, X[:, 0] > 1, sensitive_features=group), 2)
+    0.67
 
     The upper limit of a gap, negated:
 
     >>> from skfair.constraints import EqualOpportunity
     >>> limit = make_scorer(EqualOpportunity(), confidence_level=0.95)
-    >>> limit(model, X, X[:, 0] > 3, sensitive_features=group) < -0.5
-    True
+    >>> round(limit(model, X, X[:, 0] > 3, sensitive_features=group), 2)
+    -0.78
     """
     if response_method is not None:
         check_choice("response_method", response_method, RESPONSES_BY_METHOD)

@@ -380,8 +380,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     ...     return nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
     >>> model = ConstrainedTorchClassifier(network, tolerance=0.05, random_state=0)
     >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X)
-    >>> bool(demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05)
-    True
+    >>> print(f"{demographic_parity_difference(y, decisions, sensitive_features=sex):.2f}")
+    0.03
     """
 
     module: Callable[..., Any] | None = None

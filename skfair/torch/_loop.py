@@ -100,8 +100,8 @@ def constraint_values(
     >>> sex, paid_back = ["f", "f", "m", "m"], [1, 0, 1, 0]
     >>> values = constraint_values("demographic_parity", scores, paid_back, sex, tolerance=0.1)
     >>> values.relu().sum().backward()
-    >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
-    (True, True)
+    >>> [round(slope, 2) for slope in scores.grad.tolist()]
+    [0.05, 0.1, -0.12, -0.05]
     """
     setting = ConstraintSettings(constraint, tolerance, surrogate, by_pair)
     # It is asked here, not in a function that torch.compile may leave, where nothing is compiled.

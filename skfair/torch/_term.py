@@ -84,23 +84,24 @@ class ConstraintTerm:
     >>> import torch
     >>> from skfair.torch import ConstraintTerm
     >>> _ = torch.manual_seed(0)
-    >>> sex = torch.arange(200) % 2
-    >>> X = torch.randn(200, 2) + sex[:, None]
-    >>> y = X.sum(dim=1) > 1
-    >>> module = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
+    >>> sex = torch.arange(1000) % 2
+    >>> X = torch.randn(1000, 3)
+    >>> X[:, 0] += sex
+    >>> y = X.sum(dim=1) + torch.randn(1000) > 0.5
+    >>> module = torch.nn.Linear(3, 1)
+    >>> optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
     >>> bce = torch.nn.functional.binary_cross_entropy_with_logits
     >>> term = ConstraintTerm("demographic_parity", y, sex, tolerance=0.1)
-    >>> for _ in range(40):
-    ...     for rows in torch.randperm(200).split(50):
+    >>> for _ in range(25):
+    ...     for rows in torch.randperm(1000).split(50):
     ...         scores = module(X[rows])[:, 0]
     ...         loss = bce(scores, y[rows].float()) + term(scores, y[rows], sex[rows])
     ...         optimizer.zero_grad()
     ...         loss.backward()
     ...         optimizer.step()
     >>> accepted = (module(X)[:, 0] > 0).float()
-    >>> bool(accepted[sex == 1].mean() - accepted[sex == 0].mean() < 0.2)
-    True
+    >>> print(f"{accepted[sex == 1].mean() - accepted[sex == 0].mean():.1f}")
+    0.1
     """
 
     def __init__(
