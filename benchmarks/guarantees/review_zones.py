@@ -19,9 +19,9 @@ TOLERANCE, N_FIT, N_JUDGE, N_CUTS, N_ZONE_DRAWS = 0.02, 6000, 50_000, 100, 5
 def review_zones(budget):
     """Errors, gap of selection rates of the rest, and share of each group that is reviewed.
 
-    The probabilities of the positive class and two groups are known. "zone" has the best two cutoffs
-    of each group, of a grid of its percentiles, for a gap of .02 among the decisions that are not
-    reviewed. "margin" has one threshold of each group, the best for a gap of .02 of all decisions,
+    The probabilities of the positive class and two groups are known. "zone" has the best two
+    cutoffs of each group, of a grid of its percentiles, for a gap of .02 among the decisions that
+    are not reviewed. "margin" has one threshold of each group, the best for a gap of .02 of all decisions,
     and reviews those nearest to it. Figures are of new samples, means over draws.
     """
     records, gaps, lost, unequal = [], [], [], []
@@ -90,8 +90,8 @@ def _find_best(tables, share):
     best = (np.inf, None)
     for low, high, decided, selected, errors, reviewed in zip(*first, strict=True):
         gaps = np.abs(selected / decided - second[3] / second[2])
-        is_kept = (gaps <= TOLERANCE) & (reviewed + second[5] <= most)
-        totals = np.where(is_kept, errors + second[4], np.inf)
+        is_within = (gaps <= TOLERANCE) & (reviewed + second[5] <= most)
+        totals = np.where(is_within, errors + second[4], np.inf)
         place = totals.argmin()
         if totals[place] < best[0]:
             best = totals[place], [(low, high), (second[0][place], second[1][place])]

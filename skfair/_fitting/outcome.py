@@ -764,10 +764,10 @@ def _describe_cost(
     if is_constant or not _is_costly(taken, unconstrained, constant, noise):
         return ""
     if counts_costs:
-        kept = (constant - taken) / (constant - unconstrained)
+        share = (constant - taken) / (constant - unconstrained)
         return (
             "a constant: by cost_matrix or class_weight its decisions save "
-            f"{kept:.0%} of what those without constraint save on the training data, next to the "
+            f"{share:.0%} of what those without constraint save on the training data, next to the "
             "best constant prediction"
         )
     if not is_real:

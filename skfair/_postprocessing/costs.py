@@ -27,7 +27,8 @@ def read_cost_matrix(cost_matrix: MatrixLike, classes: np.ndarray) -> np.ndarray
         if any(len(names) != len(labels) or {*names} != {*labels} for names in named):
             raise argument_error(
                 f"cost_matrix must name the classes {labels} in its index and in its columns, but "
-                f"has {named[0]} and {named[1]}. Rename them, or pass an array in the order of the classes, ascending."
+                f"has {named[0]} and {named[1]}. Rename them, or pass an array in "
+                "the order of the classes, ascending."
             )
         cost_matrix = cost_matrix.loc[labels, labels]
     try:

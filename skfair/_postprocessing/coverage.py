@@ -26,9 +26,9 @@ from skfair._fitting.outcome import Subtask
 from skfair._postprocessing.constrained_cv import begin_rule, features_of
 from skfair._postprocessing.events import ConstraintEvents, group_codes
 from skfair._postprocessing.out_of_fold_scores import cross_fit
-from skfair._postprocessing.overlapping_coverage import check_overlapping, fit_overlapping
+from skfair._postprocessing.overlapping_coverage import OverlappingThresholds
 from skfair._statistics.limits_of_rates import rate_limits
-from skfair._utils.checks import join_names, warn
+from skfair._utils.checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -409,12 +409,54 @@ def fit_thresholds(estimator: BaseEstimator, cross: CrossFit) -> dict[str, Any]:
     return fitted | thresholds.fitted | of_sets | outcome
 
 
+def _solve_overlapping(
+    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
+) -> tuple[list[OverlappingThresholds], np.ndarray]:
+    """The `OverlappingThresholds` of each rule, and out-of-fold thresholds, (n_samples, n_rules).
+
+    Groups are in the order of their names, as in ``groups_``.
+    """
+    groups = cross.training.samples.groups
+    members = groups.matrix.toarray()[:, np.argsort(groups.ranks)] > 0
+    counted = [one.members[:, -1] > 0.0 for one in calibrations]
+    _warn_of_unbounded_sets(groups, calibrations)
+
+    def fit(one: CoverageData, rows: np.ndarray) -> OverlappingThresholds:
+        return OverlappingThresholds.fit(one.scores[rows], members[rows], estimator.coverage)
+
+    rules = [fit(*pair) for pair in zip(calibrations, counted, strict=True)]
+    out_of_fold = np.zeros((len(members), len(calibrations)))
+    for train, test in cross.folds:
+        for number, (one, mask) in enumerate(zip(calibrations, counted, strict=True)):
+            rows = train[mask[train]]
+            out_of_fold[test, number] = fit(one, rows).find(members[test])
+    return rules, out_of_fold
+
+
+def _check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
+    """Raise for what has no theorem where groups that are known overlap."""
+    weights = cross.training.samples.weights
+    obstacles = {
+        f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
+        f"missing={estimator.missing!r}": estimator.missing != "error",
+        "different sample_weight": bool(np.ptp(weights) > 0.0),
+        "fit(..., groups=)": cross.training.samples.clusters is not None,
+    }
+    for obstacle, stands_in_the_way in obstacles.items():
+        if stands_in_the_way:
+            raise argument_error(
+                "group_estimator='sensitive_features' covers overlapping groups on average over "
+                f"independent samples of equal weight, but got {obstacle}. Leave it out, or pass "
+                "disjoint groups."
+            )
+
+
 def _fit_overlapping(
     estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
 ) -> dict[str, Any]:
     """Fitted attributes of thresholds of groups that are known and overlap."""
-    check_overlapping(estimator, cross)
-    rules, out_of_fold = fit_overlapping(estimator, cross, calibrations)
+    _check_overlapping(estimator, cross)
+    rules, out_of_fold = _solve_overlapping(estimator, cross, calibrations)
     coefficients = np.array([one.coefficients for one in rules])
     return {
         "rule_coef_": coefficients[:, 1:],
@@ -651,6 +693,20 @@ def _warn_of_group_sizes(
         warn(
             f"Groups {names} have too few samples for a model of their own: no threshold is "
             f"theirs alone, but they count among all samples. Merge small groups, or {advice}"
+        )
+
+
+def _warn_of_unbounded_sets(groups: Groups, calibrations: list[CoverageData]) -> None:
+    """Warn of groups that are too small for a finite threshold."""
+    needed = calibrations[0].needed_count
+    counts = np.min([one.counts for one in calibrations], axis=0)[:-1]
+    small = np.flatnonzero(counts < needed)
+    if len(small):
+        names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in small)
+        warn(
+            f"Groups {names} have fewer than the {needed:.0f} samples that the level needs, in "
+            "each class with per_class: sets of their members have every value. Leave small groups "
+            "out, merge them, or pass a smaller coverage."
         )
 
 

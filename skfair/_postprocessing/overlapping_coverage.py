@@ -21,15 +21,12 @@ from scipy import linalg, sparse
 from scipy.optimize import linprog
 
 from skfair._groups.known import encode_known_values
-from skfair._utils.checks import argument_error, join_names, warn
+from skfair._utils.checks import argument_error
 from skfair.exceptions import MissingSensitiveFeaturesError
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from skfair._groups.groups import Groups
-    from skfair._postprocessing.constrained_cv import ConstrainedCV, CrossFit
-    from skfair._postprocessing.coverage import CoverageData
     from skfair._utils.tables import TableLike
 
 _MARGIN = 1e-6
@@ -126,9 +123,9 @@ class OverlappingThresholds(NamedTuple):
             # Duals of basic samples make up for the weight of the new sample.
             change = -inverse.T @ point
             levels = self.levels[basis]
-            room = np.where(change > 0.0, levels - duals, duals + 1.0 - levels)
+            slack = np.where(change > 0.0, levels - duals, duals + 1.0 - levels)
             moves = np.abs(change) > 1e-12
-            steps = np.divide(room, np.abs(change), out=np.full(len(room), np.inf), where=moves)
+            steps = np.divide(slack, np.abs(change), out=np.full(len(slack), np.inf), where=moves)
             leaving = int(steps.argmin())
             coef = inverse @ self.scores[basis]
             if steps[leaving] >= left:
@@ -147,48 +144,6 @@ class OverlappingThresholds(NamedTuple):
             is_basic[[basis[leaving], entering]] = False, True
             basis[leaving] = entering
             duals[leaving] = self.levels[entering] - (residuals[entering] < 0.0)
-
-
-def fit_overlapping(
-    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
-) -> tuple[list[OverlappingThresholds], np.ndarray]:
-    """The `OverlappingThresholds` of each rule, and out-of-fold thresholds, (n_samples, n_rules).
-
-    Groups are in the order of their names, as in ``groups_``.
-    """
-    groups = cross.training.samples.groups
-    members = groups.matrix.toarray()[:, np.argsort(groups.ranks)] > 0
-    counted = [one.members[:, -1] > 0.0 for one in calibrations]
-    _warn_of_unbounded_sets(groups, calibrations)
-
-    def fit(one: CoverageData, rows: np.ndarray) -> OverlappingThresholds:
-        return OverlappingThresholds.fit(one.scores[rows], members[rows], estimator.coverage)
-
-    rules = [fit(*pair) for pair in zip(calibrations, counted, strict=True)]
-    out_of_fold = np.zeros((len(members), len(calibrations)))
-    for train, test in cross.folds:
-        for number, (one, mask) in enumerate(zip(calibrations, counted, strict=True)):
-            rows = train[mask[train]]
-            out_of_fold[test, number] = fit(one, rows).find(members[test])
-    return rules, out_of_fold
-
-
-def check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
-    """Raise for what has no theorem where groups that are known overlap."""
-    weights = cross.training.samples.weights
-    obstacles = {
-        f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
-        f"missing={estimator.missing!r}": estimator.missing != "error",
-        "different sample_weight": bool(np.ptp(weights) > 0.0),
-        "fit(..., groups=)": cross.training.samples.clusters is not None,
-    }
-    for obstacle, stands_in_the_way in obstacles.items():
-        if stands_in_the_way:
-            raise argument_error(
-                "group_estimator='sensitive_features' covers overlapping groups on average over "
-                f"independent samples of equal weight, but got {obstacle}. Leave it out, or pass "
-                "disjoint groups."
-            )
 
 
 def encode_memberships(
@@ -211,27 +166,14 @@ def encode_memberships(
             counts = np.array(summary.counts) * [one == attribute for one in attributes]
             members[codes[:, number] == n_groups] += counts / counts.sum()
         return members
-    if not sparse.issparse(sensitive_features) or sensitive_features.shape[1] != n_groups:
+    shape = getattr(sensitive_features, "shape", None) or np.shape(np.asarray(sensitive_features))
+    if not sparse.issparse(sensitive_features) or shape[1:] != (n_groups,):
         raise argument_error(
             f"sensitive_features must be a sparse matrix of booleans with {n_groups} columns, as "
             "at fit: whether a sample is in each group. Got "
-            f"{type(sensitive_features).__name__} of shape {np.shape(sensitive_features)}."
+            f"{type(sensitive_features).__name__} of shape {shape}."
         )
     return sparse.csr_array(sensitive_features).toarray().astype(bool).astype(float)
-
-
-def _warn_of_unbounded_sets(groups: Groups, calibrations: list[CoverageData]) -> None:
-    """Warn of groups that are too small for a finite threshold."""
-    needed = calibrations[0].needed_count
-    counts = np.min([one.counts for one in calibrations], axis=0)[:-1]
-    small = np.flatnonzero(counts < needed)
-    if len(small):
-        names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in small)
-        warn(
-            f"Groups {names} have fewer than the {needed:.0f} samples that the level needs, in "
-            "each class with per_class: sets of their members have every value. Leave small groups "
-            "out, merge them, or pass a smaller coverage."
-        )
 
 
 def _append_ones(members: np.ndarray) -> np.ndarray:

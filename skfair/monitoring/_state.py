@@ -143,18 +143,18 @@ class DifferenceHypotheses:
         are the first of no pair have no upper end, and the second of none no lower one.
         The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
         """
-        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
-        q, n, level = np.broadcast_arrays(q, n, level)
+        levels = np.asarray(level, dtype=np.float64)[..., np.newaxis]
+        q, n, levels = np.broadcast_arrays(q, n, levels)
         pairs = self.pairs(q.shape[-1])
         has_high = pairs.any(axis=1)
         has_low = pairs.any(axis=0)
         low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
         largest = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high)
-        high = self._lower_end(largest, level[..., 0])
+        high = self._lower_end(largest, levels[..., 0])
 
         def clip(c: np.ndarray) -> np.ndarray:
             raised = np.where(has_low, np.maximum(q, c), q)
-            return np.where(has_high, np.minimum(raised, self._upper_end(c, level)), raised)
+            return np.where(has_high, np.minimum(raised, self._upper_end(c, levels)), raised)
 
         projected = np.array(q)
         active = high > low
@@ -162,7 +162,7 @@ class DifferenceHypotheses:
             return projected
         q = q[active]
         n = n[active]
-        level = level[active]
+        levels = levels[active]
         low = low[active, np.newaxis]
         high = high[active, np.newaxis]
         c = (low + high) / 2.0
@@ -170,7 +170,7 @@ class DifferenceHypotheses:
         for _ in range(50):
             # Newton step on the derivative, to the middle if it leaves the bracket.
             p = clip(c)
-            scale = p * (1.0 - p) / np.where(p < q, self._end_slope(level), 1.0)
+            scale = p * (1.0 - p) / np.where(p < q, self._end_slope(levels), 1.0)
             slope = (n * (p - q) / scale).sum(axis=-1, keepdims=True)
             curvature = n * (p * p - 2.0 * p * q + q) / (scale * scale)
             curvature = np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
@@ -201,7 +201,9 @@ class DifferenceHypotheses:
         return np.ones_like(level)
 
     @staticmethod
-    def _most_likely_means(x1, n1, x2, n2, level) -> tuple[np.ndarray, np.ndarray]:
+    def _fit_boundary_means(
+        x1: np.ndarray, n1: np.ndarray, x2: np.ndarray, n2: np.ndarray, level: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Means of two groups that just differ by the level, of the largest likelihood."""
         second = constrained_rate(x1, n1, x2, n2, level)
         return second + level, second
@@ -225,7 +227,7 @@ class DifferenceHypotheses:
         eps = levels[level]
         columns = np.broadcast_arrays(x, n, q)
         (x1, n1, q1), (x2, n2, q2) = ([one[group] for one in columns] for group in (first, second))
-        means = self._most_likely_means(q1 * n1, n1, q2 * n2, n2, eps)
+        means = self._fit_boundary_means(q1 * n1, n1, q2 * n2, n2, eps)
         p1, p2 = (np.clip(p, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE) for p in means)
         log_e = np.zeros(is_bet.shape)
         log_e[is_bet] = log_likelihood_ratio(x1, n1, q1, p1) + log_likelihood_ratio(x2, n2, q2, p2)
@@ -278,7 +280,9 @@ class RatioHypotheses(DifferenceHypotheses):
         return 1.0 / (1.0 - level)
 
     @staticmethod
-    def _most_likely_means(x1, n1, x2, n2, level) -> tuple[np.ndarray, np.ndarray]:
+    def _fit_boundary_means(
+        x1: np.ndarray, n1: np.ndarray, x2: np.ndarray, n2: np.ndarray, level: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         ratio = 1.0 - level
         # The smaller root of a quadratic equation.
         half = (n1 + x2 + ratio * (n2 + x1)) / 2.0

@@ -72,8 +72,8 @@ def test_without_a_group_it_is_an_order_statistic():
     scores = np.random.default_rng(0).permutation(99) + 1.0
     one = OverlappingThresholds.fit(scores, np.empty((99, 0), dtype=bool), 0.9)
     np.testing.assert_allclose(one.find(np.empty((2, 0), dtype=bool)), 90.0, atol=1e-4)
-    few = OverlappingThresholds.fit(scores[:8], np.empty((8, 0), dtype=bool), 0.9)
-    assert few.find(np.empty((1, 0), dtype=bool)) == np.inf
+    smaller = OverlappingThresholds.fit(scores[:8], np.empty((8, 0), dtype=bool), 0.9)
+    assert smaller.find(np.empty((1, 0), dtype=bool)) == np.inf
 
 
 def draw(n_samples=900, seed=0):

@@ -35,7 +35,7 @@ def test_projections_are_those_of_a_solver(seed):
     ).x
     hypotheses = RatioHypotheses()
     np.testing.assert_allclose(hypotheses.project_means(q, n, level), solved, atol=1e-6)
-    first, second = hypotheses._most_likely_means(q[0] * n[0], n[0], q[1] * n[1], n[1], level)
+    first, second = hypotheses._fit_boundary_means(q[0] * n[0], n[0], q[1] * n[1], n[1], level)
     pair = minimize(
         lambda p: n[:2] @ divergence(q[:2], np.append(p, (1.0 - level) * p)),
         [0.5],
