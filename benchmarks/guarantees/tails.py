@@ -9,7 +9,13 @@ from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair._statistics.estimates import LogRates, Rates
-from skfair._statistics.limits_of_rates import clopper_pearson_limits, rate_limits, wilson_limits
+from skfair._statistics.limits_of_rates import (
+    clopper_pearson_limits,
+    combine_margins,
+    limit_difference,
+    rate_limits,
+    wilson_limits,
+)
 from skfair.audit._tables import significance_mask
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
@@ -90,6 +96,60 @@ def ratio_error_rate(sizes, rate, ratio, error):
         for n, p in zip(sizes, (ratio * rate, rate), strict=True)
     )
     return float(np.outer(*masses)[is_above].sum())
+
+
+PAIR_SIZES = ((5, 30), (12, 30), (20, 20), (30, 30))
+PAIR_RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+"""Samples of two small groups, and their rates, with the complements of these."""
+
+
+def _limit_by_margins(hits, n, level):
+    """Newcombe's upper limit of the difference of two rates."""
+    rates = np.array(hits) / n
+    low, high = rate_limits(rates, np.array(n), level)
+    margin = combine_margins(high[0] - rates[0], rates[1] - low[1])
+    return rates[0] - rates[1] + margin
+
+
+def pair_error_rates(sizes, error, limit):
+    """Probabilities that the interval of the difference of two rates misses it.
+
+    Parameters
+    ----------
+    sizes : tuple of two ints
+        Samples of the groups.
+    error : float
+        Stated error of the interval, half of it for each limit.
+    limit : callable
+        Successes, sizes and level -> upper limit of the difference.
+
+    Returns
+    -------
+    errors : ndarray of shape (n_rates, n_rates)
+        Exact, at each pair of rates: all pairs of counts are enumerated.
+    """
+    level = 1.0 - error / 2.0
+    pairs = list(product(*(range(n + 1) for n in sizes)))
+    highs = np.array([limit(pair, sizes, level) for pair in pairs])
+    lows = -np.array([limit(pair[::-1], sizes[::-1], level) for pair in pairs])
+    rates = np.unique([*PAIR_RATES, *(1.0 - np.array(PAIR_RATES))])
+    first, second = (stats.binom.pmf(np.arange(n + 1)[:, np.newaxis], n, rates) for n in sizes)
+    errors = np.zeros((len(rates), len(rates)))
+    for i, j in np.ndindex(errors.shape):
+        difference = rates[i] - rates[j]
+        misses = (highs < difference - 1e-12) | (lows > difference + 1e-12)
+        errors[i, j] = np.outer(first[:, i], second[:, j]).ravel()[misses].sum()
+    return errors
+
+
+def _pair_records(error):
+    """Records of the errors of intervals of differences in two small groups."""
+    for sizes in PAIR_SIZES:
+        for name, limit in (("margins", _limit_by_margins), ("the package", limit_difference)):
+            over = pair_error_rates(sizes, error, limit) / error
+            about = f"difference of {sizes[0]} and {sizes[1]}, {name}"
+            record = {"limits": about, "stated error": error, "largest": over.max()}
+            yield record | {"median": float(np.median(over))}
 
 
 WEIGHTED = (((50, 1), (50, 5)), ((270, 1), (30, 10)), ((900, 1), (100, 10)))
@@ -185,6 +245,7 @@ def claimed_share(rate, n_draws, rng):
     SMALLER=(30,),
     RATES=(0.2,),
     RATIO_SIZES=RATIO_SIZES[:1],
+    PAIR_SIZES=((5, 4),),
     WEIGHTED=WEIGHTED[:1],
     N_DRAWS={1: 2},
     N_TABLES=2,
@@ -213,6 +274,8 @@ def tails(budget):
         about = f"Holm, {N_TABLES} tables, rates of {rate}"
         records.append({"limits": about, "stated error": 0.05, "largest": share / 0.05})
     of_ratios = list(_ratio_records(rates))
+    of_pairs = list(_pair_records(SINGLE))
+    exact = [one["largest"] for one in of_pairs if one["limits"].endswith("the package")]
     divided = [
         one["largest"]
         for one in records
@@ -223,12 +286,13 @@ def tails(budget):
         f"{N_SAMPLES:,} samples in all, the smaller with {min(SMALLER)} to {max(SMALLER)}, equal "
         f"rates from {min(rates)} to {max(rates)}; ratios of {min(RATIOS)} to {max(RATIOS)} in "
         f"groups of {min(map(min, RATIO_SIZES))} to {max(map(max, RATIO_SIZES)):,} samples; "
-        "rates of two parts with different weights"
+        "rates of two parts with different weights; intervals of the difference of two small groups"
     )
     single = [one["largest"] for one in of_ratios if one["stated error"] >= SINGLE]
     checks = [
         Check("error below .01 over the stated one", divided, "<=", 1.0),
         Check("claims of equal rates by Holm's procedure", claims, "<=", 0.05),
         Check(f"error of ratios from {SINGLE} on over the stated one", single, "<=", 1.1),
+        Check("error of intervals of two small groups over the stated one", exact, "<=", 1.0),
     ]
-    return Report(title, records + of_ratios + list(_weighted_records(rates)), checks)
+    return Report(title, records + of_ratios + of_pairs + list(_weighted_records(rates)), checks)

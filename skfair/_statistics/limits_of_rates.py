@@ -181,7 +181,8 @@ def limit_difference(hits: tuple[int, int], n: tuple[int, int], level: float) ->
     def excess(difference: float) -> float:
         """By how much the worst probability is too large, on the scale of normal quantiles."""
         worst = _find_worst_probability(first, second, largest, difference, error)
-        return float(special.ndtri(max(worst, 1e-300)) - special.ndtri(allowed))
+        inner = min(max(worst, 1e-300), 1.0 - 1e-12)
+        return float(special.ndtri(inner) - special.ndtri(allowed))
 
     largest_difference = min(1.0, first.high - second.low)
     if newcombe >= largest_difference or excess(newcombe) <= 0.0:

@@ -228,9 +228,11 @@ def test_verify_finds_each_change(applicants, audit, changed, named):
 
 def test_answers_are_verified_by_the_limits_of_their_version(applicants):
     """The first version had plain limits of areas below 100 samples of the smaller class."""
-    few = applicants[:80]
-    audit = Audit.from_predictions(few.y, few.in_use, y_score=few.merit, sensitive_features=few.sex)
-    other = replace(audit, columns=audit.columns | {"y_score": np.roll(few.merit, 1)})
+    first_rows = applicants[:80]
+    audit = Audit.from_predictions(
+        first_rows.y, first_rows.in_use, y_score=first_rows.merit, sensitive_features=first_rows.sex
+    )
+    other = replace(audit, columns=audit.columns | {"y_score": np.roll(first_rows.merit, 1)})
     ask = {"margin": 0.01, "performance": "roc_auc"}
     first, now = (
         replace(audit, limits_version=version).alternatives({"other": other}, **ask)
@@ -258,8 +260,8 @@ def test_falls_of_ratios_have_wilsons_limits_of_their_version(applicants, audit)
     settings = {"constraint": DemographicParity(ratio=0.8), "margin": 0.1}
     lows = {}
     for version in (3, 4):
-        asked = replace(audit, limits_version=version)
-        answer = asked.alternatives(applicants[["half"]], **settings)
+        audit_then = replace(audit, limits_version=version)
+        answer = audit_then.alternatives(applicants[["half"]], **settings)
         lows[version] = answer.frame["reduction_low"].item()
         assert verify(answer.to_json(), audit, candidates=applicants[["half"]]) == []
     assert lows[4] > lows[3] + 1e-4

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from skfair._commands.monitor_page import monitor_findings
+from skfair._statistics import limits_of_rates
 from skfair.audit import Audit, SensitiveFeatures
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.monitoring import GapMonitor
@@ -64,15 +65,20 @@ def compare_rates(table):
 
 
 def limit_difference(groups, level, is_upper):
-    """Newcombe's limit of the difference of two rates from Wilson's limits of both."""
+    """Newcombe's limit of the difference of two rates, or the exact one of groups below 200."""
     (_, p, n, hits), (_, q, m, misses) = groups.itertuples(index=False)
     first, second = (
         stats.binomtest(int(one), int(size)).proportion_ci(level, "wilson")
         for one, size in ((hits, n), (misses, m))
     )
+    pair, sizes, end = (int(hits), int(misses)), (int(n), int(m)), (1 + level) / 2
+    is_small = min(sizes) < 200
     if is_upper:
-        return p - q + math.hypot(first.high - p, q - second.low)
-    return p - q - math.hypot(p - first.low, second.high - q)
+        high = p - q + math.hypot(first.high - p, q - second.low)
+        return max(high, limits_of_rates.limit_difference(pair, sizes, end)) if is_small else high
+    low = p - q - math.hypot(p - first.low, second.high - q)
+    exact = -limits_of_rates.limit_difference(pair[::-1], sizes[::-1], end)
+    return min(low, exact) if is_small else low
 
 
 def write_gap_limits(groups):

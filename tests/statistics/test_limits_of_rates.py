@@ -99,3 +99,13 @@ def test_gaps_have_exact_limits():
     rates = Rates(Events.disjoint(groups, 2, np.ones(60)), values * 1.0).use_limits_version(3)
     before = interval_of_largest_contrast(rates, pairwise_contrasts(2), 0.95)
     assert before.high < high - 0.005
+
+
+@pytest.mark.parametrize("level", [0.6, 0.95, 0.99999])
+def test_limits_are_between_the_estimate_and_one(level):
+    rng = np.random.default_rng(0)
+    for rate, other in rng.choice([0.0, 0.01, 0.5, 0.99, 1.0], size=(60, 2)):
+        n = tuple(rng.integers(1, [12, 150]).tolist())
+        hits = tuple(rng.binomial(n, (rate, other)).tolist())
+        difference = hits[0] / n[0] - hits[1] / n[1]
+        assert difference <= limit_difference(hits, n, level) <= 1.0
