@@ -337,9 +337,7 @@ class CrossFit(NamedTuple):
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
     operating_point: float | None = None  # score from which on the positive class is predicted
-    digests: dict[
-        str, str
-    ] = {}  # of what the estimators were fitted to; none if those of folds are not kept
+    digests: dict[str, str] = {}  # of samples and folds; none if fold models are not kept
 
     def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
         """The same samples and folds for an estimator of another tolerance or level."""
@@ -504,8 +502,8 @@ def _check_same_fit(estimator: ConstrainedCV, digests: dict[str, str]) -> None:
         )
     if digests["X"] == joblib.hash(None):
         raise argument_error(
-            "X must be an array, a DataFrame or a sparse matrix of numbers or texts for refit_rule, "
-            "which compares it with the rows of the fit. Call fit."
+            "X must be an array, a DataFrame or a sparse matrix of numbers or texts for "
+            "refit_rule, which compares it with the rows of the fit. Call fit."
         )
     for name, digest in digests.items():
         if digest != estimator._fit_digests[name]:
