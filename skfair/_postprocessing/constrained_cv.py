@@ -852,8 +852,8 @@ def store_rule(
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    kept = {"_fit_digests": cross.digests}
-    store_outcome(estimator, y, cross, rule.fitted | outcome | solution | kept)
+    solution["_fit_digests"] = cross.digests
+    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
 
 
 def store_outcome(
