@@ -268,7 +268,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         -------
         routing : MetadataRouter
         """
-        router = MetadataRouter(owner=self).add_self_request(self)
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router.add(estimator=self._base, method_mapping=to_fit)
         # A number of folds takes no metadata; any splitter stands for it here.
@@ -347,7 +347,7 @@ class CrossFit(NamedTuple):
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
     operating_point: float | None = None  # score from which on the positive class is predicted
-    digests: dict = {}  # of what the estimators were fitted to; none if those of folds are not kept
+    digests: dict[str, str] = {}  # of samples and folds; none if fold models are not kept
 
     def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
         """The same samples and folds for an estimator of another tolerance or level."""
@@ -558,8 +558,8 @@ def _check_same_fit(estimator: ConstrainedCV, digests: dict[str, str]) -> None:
         )
     if digests["X"] == joblib.hash(None):
         raise argument_error(
-            "X must be an array, a DataFrame or a sparse matrix for refit_rule, which compares it "
-            "with the rows of the fit. Call fit."
+            "X must be an array, a DataFrame or a sparse matrix of numbers or texts for "
+            "refit_rule, which compares it with the rows of the fit. Call fit."
         )
     for name, digest in digests.items():
         if digest != estimator._fit_digests[name]:
@@ -918,8 +918,8 @@ def store_rule(
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    kept = {"_fit_digests": cross.digests}
-    store_outcome(estimator, y, cross, rule.fitted | outcome | solution | kept)
+    solution["_fit_digests"] = cross.digests
+    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
 
 
 def store_outcome(

@@ -34,15 +34,23 @@ def _as_table(X: TableLike) -> np.ndarray | sparse.csr_array | pd.DataFrame | No
 
 
 def hash_rows(X: TableLike) -> np.ndarray | None:
-    """Return a number for each row, equal for equal rows; None for what is no table."""
+    """Return a number for each row, equal for equal rows; None if they cannot be compared.
+
+    That is what is no table, or has values without a hash, such as lists.
+    """
     table = _as_table(X)
-    return None if table is None else hash_table(table)
+    try:
+        return None if table is None else hash_table(table)
+    except TypeError:
+        return None
 
 
 def hash_table(X: np.ndarray | sparse.csr_array | pd.DataFrame) -> np.ndarray:
     """Return a number for each row of a table, equal for equal rows."""
     if is_sparse(X):
-        X.sum_duplicates()
+        if not X.has_canonical_format:
+            X = X.copy()  # the arrays may be the user's
+            X.sum_duplicates()
         # The hash of 0 is 0, so that columns are numbered from 1 on.
         columns, values = (pd.util.hash_array(part) for part in (X.indices + 1, X.data))
         # Sums wrap around, so that they are the same in any order.

@@ -415,7 +415,7 @@ class PartialParityPostprocessor(
         routing : MetadataRouter
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self._base, method_mapping=to_fit)
 
     def __sklearn_tags__(self) -> Tags:

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.model_selection import fit_ladder
@@ -171,3 +171,12 @@ def test_models_that_were_not_kept_are_named():
             model.set_params(ensemble=ensemble).refit_rule(**SAMPLES)
     with pytest.raises(ValueError, match="ensemble must be True"):
         make().fit(**SAMPLES).set_params(ensemble=False).refit_rule(**SAMPLES)
+
+
+def test_rows_without_a_hash_are_fitted_but_not_compared():
+    words = pd.DataFrame({"words": [["a"] * count for count in 1 + 2 * GROUPS + Y]})
+    counts = FunctionTransformer(lambda frame: frame["words"].map(len).to_numpy()[:, np.newaxis])
+    model = make(make_pipeline(counts, LogisticRegression()))
+    model.fit(words, Y, sensitive_features=GROUPS)
+    with pytest.raises(ValueError, match="X must be an array, a DataFrame or a sparse matrix of"):
+        model.refit_rule(words, Y, sensitive_features=GROUPS)

@@ -33,3 +33,11 @@ def test_rows_have_the_same_numbers_in_any_block():
 def test_what_is_no_table_has_no_rows():
     assert hash_rows([[1.0]]) is None
     assert hash_rows(np.ones(3)) is None
+
+
+def test_hashes_leave_a_sparse_matrix_with_repeated_entries_as_it_is():
+    X = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 1, 0]), np.array([0, 3])))
+    summed = sparse.csr_array([[3.0, 3.0]])
+    assert hash_rows(X) == hash_rows(summed)
+    assert X.data.tolist() == [1.0, 2.0, 3.0]
+    assert hash_rows(pd.DataFrame({"words": [["a"], ["b"]]})) is None
