@@ -388,9 +388,9 @@ def _rounding_tolerance(levels: np.ndarray) -> float:
 
 
 _NOT_FITTED = (
-    "estimator must be fitted where cv='prefit', but this %(name)s is not. Call its fit first. Clones "
-    "are not fitted either: for searches, fit_ladder and fairness_front, which fit clones, pass "
-    "sklearn.frozen.FrozenEstimator(estimator) of the fitted estimator."
+    "estimator must be fitted where cv='prefit', but this %(name)s is not. Call its fit first. "
+    "Searches, fit_ladder and fairness_front fit clones, which are not fitted: pass them "
+    "sklearn.frozen.FrozenEstimator(estimator) of the fitted one, without cv='prefit'."
 )
 
 
