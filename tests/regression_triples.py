@@ -222,12 +222,17 @@ def check_row(row):
     expected = first.predictions[order]
     if change in ("again", "container"):
         np.testing.assert_allclose(again.predictions, expected, rtol=1e-9, atol=1e-9 * unit)
-    elif row["constraint"] == "losses" or row["level"] is not None:
-        # Not convex, or a search over levels: other sums may lead to other optima.
+    elif (
+        row["constraint"] == "losses"
+        or row["level"] is not None
+        or (row["estimator"], change) == ("fitted", "order")
+    ):
+        # Not convex, or a search over levels: other sums may lead to other optima. Models of groups
+        # deal rows to folds in their order.
         difference = mean_loss(data, again.predictions) - mean_loss(data, expected)
         assert abs(difference) <= SLACK * unit**2
     else:
-        np.testing.assert_allclose(again.predictions, expected, atol=1e-3 * unit)
+        np.testing.assert_allclose(again.predictions, expected, atol=SLACK * unit)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
