@@ -15,7 +15,14 @@ from scipy.special import stdtrit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._utils.api import MatrixLike
-from skfair._utils.checks import argument_error, check_tolerance, list_values, warn
+from skfair._utils.checks import (
+    argument_error,
+    check_column,
+    check_in_memory,
+    check_tolerance,
+    list_values,
+    warn,
+)
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 
@@ -164,6 +171,8 @@ def refit_candidates(
             f"search must be fitted and have cv_results_, but is {type(search).__name__}. Call "
             "its fit(X, y), or fit the candidates yourself and pass them in a dict."
         )
+    check_in_memory(X=X, **fit_params)
+    check_column("y", y)
     results = search.cv_results_
     scored = search.refit if f"rank_test_{search.refit}" in results else "score"
     ranks = results.get(f"rank_test_{scored}", np.zeros(len(results["params"])))

@@ -18,7 +18,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, depth_first_order, minimum_spanning_tree
 
 from skfair._kernels.limits import allow_slack, find_memberships, pair_rows
-from skfair._utils.checks import argument_error
+from skfair._utils.checks import argument_error, check_in_memory, to_floats
+from skfair._utils.tables import to_pandas_table
 from skfair.cluster.kmeans._repair import STOPPED
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def check_connectivity(
     Raises a ValueError unless it has a row and a column for each row of X, and connects all of
     positive weight.
     """
+    check_in_memory(connectivity=connectivity)
+    if not sparse.issparse(connectivity):
+        connectivity = to_floats("connectivity", to_pandas_table(connectivity))
     graph = sparse.csr_array(connectivity)
     if graph.shape != (n_rows, n_rows):
         raise argument_error(
