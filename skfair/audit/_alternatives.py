@@ -44,6 +44,7 @@ from skfair.audit._formats import (
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.audit._performance import (
     PERFORMANCES,
+    UP_TO_ONE,
     Performance,
     pair_samples,
     resolve_performance,
@@ -486,6 +487,11 @@ def find_alternatives(
     _check_numbers(margin, min_reduction)
     check_choice("order", order, tuple(ORDERS))
     gain = resolve_performance(performance)
+    if margin > 1.0 and gain.name in UP_TO_ONE:
+        raise argument_error(
+            f"margin must be at most 1 for the {gain.name}, in which no models differ by more, but "
+            f"is {margin!r}. Pass a fraction, such as 0.01 for one percentage point."
+        )
     specification = resolve_constraint(constraint, None, takes_all=True)
     if specification.gap.form in ("floor", "ceiling"):
         raise argument_error(

@@ -118,11 +118,17 @@ def check_connectivity(
     check_in_memory(connectivity=connectivity)
     if not sparse.issparse(connectivity):
         connectivity = to_floats("connectivity", to_pandas_table(connectivity))
-    graph = sparse.csr_array(connectivity)
-    if graph.shape != (n_rows, n_rows):
+    shape = np.shape(connectivity)
+    if shape != (n_rows, n_rows):
         raise argument_error(
-            f"connectivity must have the shape (n_samples, n_samples), but is {graph.shape} for "
+            f"connectivity must have the shape (n_samples, n_samples), but is {shape} for "
             f"{n_rows} rows; pass one row and one column per row of X."
+        )
+    graph = sparse.csr_array(connectivity)
+    if not np.isfinite(graph.data).all():
+        raise argument_error(
+            "connectivity must hold finite numbers, of which those other than 0 are edges, but it "
+            "holds nan or infinity. Pass 0 for rows that are no neighbours."
         )
     graph = graph[present][:, present]
     if households is not None:
