@@ -97,7 +97,7 @@ test-random: $(VENV)/.has-test
 
 # No name of a test: all rows take too long for the other targets.
 test-triples: $(VENV)/.has-test
-	$(PYTEST) tests/triples.py
+	$(PYTEST) tests/triples.py tests/regression_triples.py tests/front_triples.py
 
 # The packages that benchmarks compare with bound the versions of others: an environment of its own.
 BENCH := .venv-bench

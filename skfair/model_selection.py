@@ -15,7 +15,14 @@ from scipy.special import stdtrit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._utils.api import MatrixLike
-from skfair._utils.checks import argument_error, check_tolerance, list_values, warn
+from skfair._utils.checks import (
+    argument_error,
+    check_column,
+    check_in_memory,
+    check_tolerance,
+    list_values,
+    warn,
+)
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 
@@ -97,7 +104,7 @@ def fit_ladder(
             "estimator must be an object with get_params and fit, such as "
             f"ConstrainedClassifierCV(); got {estimator!r}."
         )
-    if parameter not in estimator.get_params():
+    if not isinstance(parameter, str) or parameter not in estimator.get_params():
         raise argument_error(
             f"parameter must be one of {type(estimator).__name__}.get_params(), but is "
             f"{parameter!r}."
@@ -161,9 +168,11 @@ def refit_candidates(
     """
     if not hasattr(search, "cv_results_"):
         raise argument_error(
-            f"search must be fitted and have cv_results_, but is {type(search).__name__}. Call "
-            "its fit(X, y), or fit the candidates yourself and pass them in a dict."
+            f"search must be fitted and have cv_results_, but is {_name_object(search)}. Call its "
+            "fit(X, y), or fit the candidates yourself and pass them in a dict."
         )
+    check_in_memory(X=X, **fit_params)
+    check_column("y", y)
     results = search.cv_results_
     scored = search.refit if f"rank_test_{search.refit}" in results else "score"
     ranks = results.get(f"rank_test_{scored}", np.zeros(len(results["params"])))
@@ -173,6 +182,11 @@ def refit_candidates(
         name = ", ".join(f"{key}={value}" for key, value in settings.items())
         models[name] = clone(search.estimator).set_params(**settings).fit(X, y, **fit_params)
     return models
+
+
+def _name_object(thing: object) -> str:
+    """The class of an object, or that a class was passed."""
+    return f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
 
 
 def fit_to_shared_folds(

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier, is_clusterer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
+from sklearn.naive_bayes import GaussianNB
 
 from skfair.audit import Audit
 from skfair.classification import (
@@ -137,6 +138,50 @@ def test_no_setting_depends_on_names(model, rename):
         first = fit_and_predict(model, data, np.array(["a", "b", "c"])[codes])
         second = fit_and_predict(model, data, rename(codes))
     np.testing.assert_array_equal(first, second)
+
+
+BAYES = GaussianNB()
+FOLDED = [
+    ConstrainedERMClassifier("equalized_odds", tolerance=0.3, confidence_level=0.8),
+    ConstrainedClassifierCV(BAYES, group_estimator=BAYES, cv=3),
+    ConstrainedClassifierCV(BAYES, tolerance=0.3, confidence_level=0.7, cv=3),
+    ConstrainedClassifierCV(BAYES, group_estimator="sensitive_features", cv=3),
+    VARIANTS["mini-batches"],
+]
+"""Models that deal samples to folds; the fourth is fitted to three classes.
+
+Rules for three classes are searched in the order of the labels: where labels change, those of the
+fourth are compared by the models of its folds.
+"""
+
+
+@pytest.mark.parametrize("model", range(len(FOLDED)))
+@pytest.mark.parametrize(
+    "draw", [0, *(pytest.param(draw, marks=pytest.mark.slow) for draw in range(1, 4))]
+)
+def test_renamed_groups_and_labels_get_the_same_decisions(model, draw):
+    """Twenty problems: folds depend on no name, neither of a group nor of a class."""
+    X, target, codes, weights = make_data(5 * draw + model)
+    n_classes = 3 if model == 3 else 2
+    classes = np.digitize(target, np.quantile(target, np.arange(1, n_classes) / n_classes))
+    names = np.array(["a", "b", "c"])
+    renamings = [*RENAMINGS.values()]
+    others = renamings[draw % 3](np.arange(3))
+    other_labels = renamings[(draw + model) % 3](np.arange(3))
+    decisions = []
+    of_folds = []
+    for groups, labels in ((names, names), (others, names), (names, other_labels)):
+        settings = {} if n_classes == 3 else {"pos_label": labels[1].item()}
+        fitted = clone(FOLDED[model]).set_params(**settings)
+        fitted.fit(X, labels[classes], sensitive_features=groups[codes], sample_weight=weights)
+        predicted = fitted.predict(X, sensitive_features=groups[codes])
+        decisions.append(np.argmax(predicted[:, np.newaxis] == labels, axis=1))
+        if n_classes == 3:
+            predicted = np.array([one.predict(X) for one in fitted.estimators_])
+            of_folds.append(np.argmax(predicted[..., np.newaxis] == labels, axis=-1))
+    np.testing.assert_array_equal(decisions[1], decisions[0])
+    first, _, last = of_folds or decisions
+    np.testing.assert_array_equal(last, first)
 
 
 def test_values_of_single_attributes_may_be_renamed():

@@ -6,6 +6,7 @@ import pytest
 from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
 from skfair.audit import Audit, FairnessReport, last_shown
@@ -14,11 +15,11 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     suggest_interval,
 )
-from skfair.cluster import FairKMeans
+from skfair.cluster import FairKMeans, FairKMedoids
 from skfair.datasets import load_patients, make_fair_sbm
 from skfair.losses import HingeLoss, QuantileLoss
 from skfair.metrics import GroupMetric, accuracy_score_difference
-from skfair.model_selection import fit_ladder
+from skfair.model_selection import fit_ladder, refit_candidates
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 
@@ -53,6 +54,14 @@ def test_stacks_without_a_final_estimator_are_taken():
     assert model.status_ == "optimal"
 
 
+def test_a_column_that_is_called_name_is_a_column():
+    """Labels in tables of one column, which pandas has as an attribute too."""
+    table = pd.DataFrame({"name": Y})
+    audit = Audit.from_predictions(table, Y, sensitive_features=GROUP)
+    assert audit.report().gaps.equals(AUDIT.report().gaps)
+    assert AUDIT.compare(table).gaps.equals(AUDIT.compare(Y).gaps)
+
+
 def test_a_table_of_predictions_is_refused_as_a_change():
     audit = Audit.from_predictions(Y, Y, sensitive_features=GROUP)
     with pytest.raises(ValueError, match="after should be a 1d array"):
@@ -79,6 +88,10 @@ def test_files_that_commands_do_not_read(name, tmp_path, capsys):
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert message.replace("\\", "") in error and len(error) < 600
+
+
+def fit_zones(connectivity):
+    return FairKMedoids(2).fit(X, sensitive_features=GROUP, connectivity=connectivity)
 
 
 COLUMN = X["age"].to_numpy()
@@ -187,6 +200,41 @@ WRONG_CALLS = {
         lambda: fit_ladder(ConstrainedERMClassifier, X, Y),
         "estimator must be an object with get_params and fit",
     ),
+    "a ladder of a dict": (
+        lambda: fit_ladder(ConstrainedERMClassifier(), X, Y, values={0.9: "tight"}),
+        "values must be a list with a value for each fit",
+    ),
+    "two parameters of a ladder": (
+        lambda: fit_ladder(ConstrainedERMClassifier(), X, Y, parameter=["tolerance"]),
+        "parameter must be one of ConstrainedERMClassifier",
+    ),
+    "a ladder of a model that clones lose": (
+        lambda: fit_ladder(
+            ConstrainedClassifierCV(LogisticRegression().fit(X, Y), cv="prefit"),
+            X,
+            Y,
+            sensitive_features=GROUP,
+        ),
+        r"estimator must be fitted where cv='prefit'.*FrozenEstimator\(estimator\)",
+    ),
+    "a search by its class": (
+        lambda: refit_candidates(GridSearchCV, X, Y),
+        "search must be fitted and have cv_results_, but is the class GridSearchCV",
+    ),
+    "a margin in percent": (
+        lambda: AUDIT.alternatives({"other": Y}, margin=5),
+        "margin must be at most 1 for the accuracy, .* Pass a fraction, such as 0.01",
+    ),
+    "edges that are missing": (
+        lambda: fit_zones(np.where(np.eye(120) > 0, np.nan, 1.0)),
+        "connectivity must hold finite numbers, of which those other than 0 are edges",
+    ),
+    "complex edges": (lambda: fit_zones(1j * np.ones((120, 120))), "Complex data not supported"),
+    "neighbours in three dimensions": (
+        lambda: fit_zones(np.ones((120, 120, 1))),
+        r"connectivity must have the shape \(n_samples, n_samples\), but is \(120, 120, 1\)",
+    ),
+    "one number as a graph": (lambda: fit_zones(5), r"connectivity must have .* but is \(\)"),
     "a burden by name": (
         lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, burden="no"),
         "burden must be True or False; got 'no'",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
@@ -22,6 +23,7 @@ from skfair.constraints import (
     MaximumRate,
     MinimumRate,
 )
+from skfair.model_selection import fit_ladder
 from skfair.preprocessing import ScoreColumn
 from tests.covering import make_rows
 
@@ -32,6 +34,7 @@ follow in so few samples. Exact searches over thresholds of known groups have no
 
 FACTORS = {
     "estimator": ["linear", "folds", "fitted", "known", "column"],
+    "call": ["fit", "ladder"],
     "constraint": ["parity", "ratio", "odds", "opportunity", "side", "recall", "several", "errors"],
     "change": ["names", "order", "container", "scale", "looser", "again"],
     "groups": ["two", "five", "attributes", "each", "numbers", "unknown"],
@@ -79,9 +82,8 @@ class Fit(NamedTuple):
     is_plain: bool = False  # whether decisions are those of the wrapped classifier
 
 
-def draw(row, seed=0):
-    """Samples of which features and outcomes depend on the group."""
-    rng = np.random.default_rng(seed)
+def draw_groups(row, rng):
+    """Samples of which the features depend on the group, without an outcome."""
     n = N_SAMPLES
     codes = rng.choice(5, n, p=[0.35, 0.25, 0.2, 0.1, 0.1]) if row["groups"] == "five" else None
     codes = rng.choice(2, n, p=[0.6, 0.4]) if codes is None else codes
@@ -112,16 +114,24 @@ def draw(row, seed=0):
             known = rng.random(n) > 0.2
             groups[~known] = None
         members = [(codes == one) & known for one in np.unique(codes)]
-    signal = X[:, 0] + 0.7 * X[:, 1] + 0.4 * X[:, 2] + rng.logistic(size=n)
-    cuts = {"text": [0.5], "rare": [0.85], "three": [0.4, 0.75]}[row["outcome"]]
-    classes = np.digitize(signal, np.quantile(signal, cuts))
-    y = classes if row["outcome"] == "rare" else np.array(["a", "b", "c"])[classes]
-    present = np.ones(n, dtype=bool) if weights is None else weights > 0
     # Groups of fewer than 30 samples that are also less than 1 % are not compared.
+    present = np.ones(n, dtype=bool) if weights is None else weights > 0
     counts = [(one & present).sum() for one in members]
     limit = min(30, 0.01 * present.sum())
     members = [one for one, count in zip(members, counts, strict=True) if count >= limit]
-    return Data(X, y, groups, weights, members)
+    return Data(X, np.empty(0), groups, weights, members)
+
+
+def draw(row, seed=0):
+    """Samples of which features and classes depend on the group."""
+    rng = np.random.default_rng(seed)
+    data = draw_groups(row, rng)
+    X = data.X
+    signal = X[:, 0] + 0.7 * X[:, 1] + 0.4 * X[:, 2] + rng.logistic(size=len(X))
+    cuts = {"text": [0.5], "rare": [0.85], "three": [0.4, 0.75]}[row["outcome"]]
+    classes = np.digitize(signal, np.quantile(signal, cuts))
+    y = classes if row["outcome"] == "rare" else np.array(["a", "b", "c"])[classes]
+    return data._replace(y=y)
 
 
 def pack(X, container):
@@ -138,29 +148,41 @@ def pack(X, container):
     return X
 
 
+def find_reference(row):
+    """The group that the others are compared with, by attribute."""
+    reference = {"attributes": {"sex": "f", "age": "old"}, "numbers": {0: 7}}
+    return reference.get(row["groups"], {0: "f"})
+
+
+TOLERANCES = {"parity": 0.05, "odds": 0.08, "opportunity": 0.06, "side": 0.05, "errors": 0.05}
+"""Those of constraints that a tolerance of the estimator may replace."""
+
+
 def make_constraint(row, data, factor):
-    """The constraint of a row, with its bound made looser by a factor."""
+    """The constraint of a row, with its bound made looser by a factor; None leaves it open."""
     settings = {"attributes": "each"} if row["groups"] == "each" else {}
     if row["constraint"] == "side":
-        reference = {"attributes": {"sex": "f", "age": "old"}, "numbers": {0: 7}}
-        settings |= {"reference": reference.get(row["groups"], {0: "f"}), "direction": "below"}
+        settings |= {"reference": find_reference(row), "direction": "below"}
+    tolerance = None  # that of the estimator
+    if factor is not None and row["constraint"] in TOLERANCES:
+        tolerance = factor * TOLERANCES[row["constraint"]]
     return {
-        "parity": lambda: DemographicParity(tolerance=0.05 * factor, **settings),
+        "parity": lambda: DemographicParity(tolerance=tolerance, **settings),
         "ratio": lambda: DemographicParity(ratio=0.8 / factor, **settings),
-        "odds": lambda: EqualizedOdds(tolerance=0.08 * factor, **settings),
-        "opportunity": lambda: EqualOpportunity(tolerance=0.06 * factor, **settings),
-        "side": lambda: DemographicParity(tolerance=0.05 * factor, **settings),
+        "odds": lambda: EqualizedOdds(tolerance=tolerance, **settings),
+        "opportunity": lambda: EqualOpportunity(tolerance=tolerance, **settings),
+        "side": lambda: DemographicParity(tolerance=tolerance, **settings),
         "recall": lambda: MinimumRate("recall", 0.6 / factor, **settings),
         "several": lambda: [
             DemographicParity(tolerance=0.1 * factor, **settings),
             MaximumRate("false_positive_rate", 0.4 * factor, **settings),
         ],
-        "errors": lambda: ErrorRateParity(tolerance=0.05 * factor, **settings),
+        "errors": lambda: ErrorRateParity(tolerance=tolerance, **settings),
     }[row["constraint"]]()
 
 
-def fit(row, data, container, factor=1.0, n_fits=1):
-    """The last of some fits of a row to samples, and what they warn of."""
+def fit(row, data, container, factor=1.0, n_fits=1, position=0):
+    """The last of some fits of a row to samples, or one of a ladder, and what they warn of."""
     settings = {"confidence_level": row["level"]}
     settings["missing"] = "exclude" if row["groups"] == "unknown" else "error"
     settings["pos_label"] = "b" if row["outcome"] == "text" else None
@@ -175,6 +197,8 @@ def fit(row, data, container, factor=1.0, n_fits=1):
         if row["estimator"] in ("fitted", "known"):
             other = draw(row, 1)
             base, cv = GaussianNB().fit(pack(other.X, container), other.y), "prefit"
+            if row["call"] == "ladder":  # fits clones
+                base, cv = FrozenEstimator(base), 3
         group_estimator = GaussianNB()  # which knows no scale of weights
         if row["estimator"] == "known":
             group_estimator = "sensitive_features"
@@ -183,8 +207,21 @@ def fit(row, data, container, factor=1.0, n_fits=1):
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in range(n_fits):
-            model.fit(X, data.y, sensitive_features=data.groups, sample_weight=data.weights)
+        columns = {"sensitive_features": data.groups, "sample_weight": data.weights}
+        if row["call"] == "ladder" and n_fits == 1:
+            parameter, values = "constraint", [constraint, make_constraint(row, data, 1.5 * factor)]
+            if row["level"] is not None:
+                parameter, values = "confidence_level", [row["level"], 0.5]
+            elif row["constraint"] in TOLERANCES:
+                # Wrappers share the folds of all tolerances.
+                tolerance = factor * TOLERANCES[row["constraint"]]
+                model.constraint = make_constraint(row, data, None)
+                parameter, values = "tolerance", [tolerance, 1.5 * tolerance]
+            ladder = fit_ladder(model, X, data.y, parameter=parameter, values=values, **columns)
+            model = ladder[position]
+        else:
+            for _ in range(n_fits):
+                model.fit(X, data.y, **columns)
     messages = [str(one.message) for one in caught]
     if row["estimator"] == "linear":
         decisions = model.predict(X)
@@ -215,38 +252,32 @@ def rate(decided, truth, inside, weights, name):
 
 def count_excess(row, data, decisions):
     """By how much the largest gap exceeds its bound, counted by numpy; nan if a rate is unknown."""
-    names, bound = {
-        "parity": (["selection"], 0.05),
-        "side": (["selection"], 0.05),
-        "ratio": (["selection"], 0.8),
-        "odds": (["recall", "fall-out"], 0.08),
-        "opportunity": (["recall"], 0.06),
-        "recall": (["recall"], 0.6),
-        "several": (["selection", "fall-out"], 0.1),
-        "errors": (["error"], 0.05),
-    }[row["constraint"]]
+    names = {
+        "odds": ["recall", "fall-out"],
+        "opportunity": ["recall"],
+        "recall": ["recall"],
+        "several": ["selection", "fall-out"],
+        "errors": ["error"],
+    }.get(row["constraint"], ["selection"])
+    bound = (TOLERANCES | {"ratio": 0.8, "recall": 0.6, "several": 0.1})[row["constraint"]]
     classes = np.unique(data.y)
     excess = []
-    pairs = [data.members]
-    if row["groups"] == "each":
-        pairs = [data.members[:2], data.members[2:]]
     for positive in classes[1:] if len(classes) == 2 else classes:
         for name in names:
-            for members in pairs:
-                columns = decisions == positive, data.y == positive
-                rates = [rate(*columns, one, data.sizes, name) for one in members]
-                low, high = min(rates), max(rates)
-                if row["constraint"] == "ratio":
-                    excess.append(0.8 - (low / high if high > 0 else 1.0))
-                elif row["constraint"] == "recall":
-                    excess.append(0.6 - low)
-                elif name == "fall-out" and row["constraint"] == "several":
-                    excess.append(high - 0.4)
-                elif row["constraint"] == "side":
-                    first = 1 if row["groups"] == "numbers" else 0
-                    excess.append(rates[first] - low - bound)
-                else:
-                    excess.append(high - low - bound)
+            columns = decisions == positive, data.y == positive
+            rates = [rate(*columns, one, data.sizes, name) for one in data.members]
+            low, high = min(rates), max(rates)
+            if row["constraint"] == "ratio":
+                excess.append(0.8 - (low / high if high > 0 else 1.0))
+            elif row["constraint"] == "recall":
+                excess.append(0.6 - low)
+            elif name == "fall-out" and row["constraint"] == "several":
+                excess.append(high - 0.4)
+            elif row["constraint"] == "side":
+                first = 1 if row["groups"] == "numbers" else 0
+                excess.append(rates[first] - low - bound)
+            else:
+                excess.append(high - low - bound)
     return float(np.max(excess))
 
 

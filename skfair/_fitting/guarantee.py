@@ -43,6 +43,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
@@ -706,12 +707,14 @@ def _assign_folds(
     """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
     Where rates of all samples are compared, classes are left to chance, as in new data: the strata
-    are those of the constraint that compares most samples and divides them least.
+    are those of the constraint that compares most samples and divides them least. Their codes
+    follow the sizes of groups and the order of samples, so that names decide nothing.
     """
     rng = np.random.default_rng(0)  # equal data, equal folds
     if clusters is not None:
-        # Clusters are distributed by the stratum of their first member.
-        _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
+        # Clusters, in the order of their first members, are distributed by the strata of these.
+        codes = pd.factorize(clusters)[0]
+        first = np.unique(codes, return_index=True)[1]
         return _distribute(_strata(system, n_samples)[first], rng)[codes]
     return _distribute(_strata(system, n_samples), rng)
 

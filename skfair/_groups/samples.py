@@ -36,6 +36,7 @@ from skfair._utils.checks import (
     argument_error,
     check_column,
     check_finite_squares,
+    check_in_memory,
     check_no_nan,
     join_names,
     to_floats,
@@ -401,6 +402,7 @@ def cover_truth(columns: dict[str, TableLike | None], metrics: Iterable[Any] = (
     without sets are returned as they are.
     """
     y_true = columns.get("y_true")
+    check_in_memory(y_true=y_true, y_pred=columns.get("y_pred"))
     sets = to_pandas_table(columns.get("y_pred"))
     if y_true is None or not isinstance(sets, np.ndarray | pd.DataFrame) or sets.ndim != 2:
         return columns

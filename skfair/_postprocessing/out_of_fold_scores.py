@@ -389,6 +389,13 @@ def _rounding_tolerance(levels: np.ndarray) -> float:
 # fail on new data. Here every training sample is scored by a model that was not fitted to it.
 
 
+_NOT_FITTED = (
+    "estimator must be fitted where cv='prefit', but this %(name)s is not. Call its fit first. "
+    "Searches, fit_ladder and fairness_front fit clones, which are not fitted: pass them "
+    "sklearn.frozen.FrozenEstimator(estimator) of the fitted one, without cv='prefit'."
+)
+
+
 def cross_fit(
     estimator: BaseEstimator,
     X: Table,
@@ -410,7 +417,7 @@ def cross_fit(
     y = column_or_1d(y)
     name = estimator_noun(estimator)
     if isinstance(estimator, FrozenEstimator) or (isinstance(folds, str) and folds == "prefit"):
-        check_is_fitted(estimator)
+        check_is_fitted(estimator, msg=_NOT_FITTED)
         _check_classes(estimator, np.unique(y))
         return [estimator], estimator_scores(estimator, X)
     _warn_of_refit(estimator)

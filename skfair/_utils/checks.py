@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
@@ -25,7 +25,7 @@ from sklearn.utils.validation import validate_data as validate_by_sklearn
 from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection
     from types import FrameType
 
     from networkx import Graph
@@ -152,7 +152,7 @@ def check_path(path: str | PathLike[str], name: str = "path", what: str = "file"
 
 def list_values(values: Iterable[Any]) -> list[Any]:
     """The values of a parameter, one for each fit, that users pass as `values`."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise argument_error(f"values must be a list with a value for each fit; got {values!r}.")
     listed = list(values)
     if not listed:
@@ -342,6 +342,8 @@ def describe_non_number(name: str, values: TableLike | None) -> str:
 
 def to_floats(name: str, values: TableLike) -> np.ndarray:
     """The values as float64; the error about one that is no number has its place."""
+    if np.iscomplexobj(values):
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -13,7 +13,13 @@ from sklearn.utils import check_consistent_length
 from skfair._columns.reading import Reading
 from skfair._statistics.estimates import LIMITS_VERSION, check_level
 from skfair._utils.api import Axes
-from skfair._utils.checks import argument_error, check_choice, join_names, mute_warnings
+from skfair._utils.checks import (
+    argument_error,
+    check_choice,
+    check_column,
+    join_names,
+    mute_warnings,
+)
 from skfair._utils.tables import to_pandas_table
 from skfair.audit._candidate_tests import ORDERS, compare_gaps, decide, find_times_more
 from skfair.audit._certify import bind_audit
@@ -38,6 +44,7 @@ from skfair.audit._formats import (
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.audit._performance import (
     PERFORMANCES,
+    UP_TO_ONE,
     Performance,
     pair_samples,
     resolve_performance,
@@ -497,6 +504,11 @@ def find_alternatives(
     _check_numbers(margin, min_reduction)
     check_choice("order", order, tuple(ORDERS))
     gain = resolve_performance(performance)
+    if margin > 1.0 and gain.name in UP_TO_ONE:
+        raise argument_error(
+            f"margin must be at most 1 for the {gain.name}, in which no models differ by more, but "
+            f"is {margin!r}. Pass a fraction, such as 0.01 for one percentage point."
+        )
     specification = resolve_constraint(constraint, None, takes_all=True)
     if specification.gap.form in ("floor", "ceiling"):
         raise argument_error(
@@ -737,8 +749,9 @@ def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
         if len(other.is_used) == len(audit.is_used) and other.is_used.sum() != audit.is_used.sum():
             predicted = {n: c[audit.is_used[other.is_used]] for n, c in predicted.items()}
         return replace(audit, columns=columns | predicted, model=None)
+    check_column("candidates", candidate)
     audit.check_index(candidates=candidate)
-    column = np.asarray(candidate)
+    column = np.ravel(candidate)
     check_consistent_length(audit.is_used, column)
     column = column[audit.is_used]
     if pd.isna(column).any():

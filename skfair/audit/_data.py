@@ -147,7 +147,9 @@ class AuditData:
         check_group_size(min_group_size)
         check_source(source)
         names = {
-            role: name for role, one in columns.items() if (name := getattr(one, "name", None))
+            role: name
+            for role, one in columns.items()
+            if isinstance(name := getattr(one, "name", None), str)  # or it is a column of a table
         }
         checked = _check_audit_columns(columns, known, are_counts)
         is_file = table is not None

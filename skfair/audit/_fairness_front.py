@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d, indexable
+from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair._bound.bound import reported_gap
 from skfair._groups.events import Events
-from skfair._groups.samples import check_alignment
+from skfair._groups.samples import check_alignment, check_labels
 from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import check_level
 from skfair._statistics.gaps import interval_of_largest_contrast
@@ -25,7 +25,7 @@ from skfair._utils.api import Axes, CrossValidation, Label, MatrixLike
 from skfair._utils.checks import check_model, list_values, mute_warnings
 from skfair._utils.copies import check_disjoint_folds
 from skfair._utils.parameters import CONFIDENCE_LEVEL
-from skfair._utils.sklearn import check_method_params, safe_indexing
+from skfair._utils.sklearn import check_method_params, check_sample_weight, safe_indexing
 from skfair._utils.tables import Table, to_pandas_table
 from skfair.audit._formats import PageReport
 from skfair.audit._front import draw_limited, find_axis
@@ -290,7 +290,9 @@ def fairness_front(
     sensitive_features = to_pandas_table(sensitive_features)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,) = indexable(X)
-    y = column_or_1d(y)
+    y = check_labels("y", y)
+    if sample_weight is not None:
+        sample_weight = check_sample_weight(sample_weight, X)
     folds = _split_folds(cv, X, y)
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     # An estimator without the parameter is fitted once.

@@ -322,6 +322,12 @@ PERFORMANCES = {
 }
 """Performances by the names that scikit-learn's scorers have; larger ones are better."""
 
+UP_TO_ONE = {
+    PERFORMANCES[name].name
+    for name in ("accuracy", "roc_auc", "neg_brier_score", "neg_calibration_error")
+}
+"""Performances of which no two models differ by more than 1."""
+
 _SCORED = {
     metrics.accuracy_score: "accuracy",
     metrics.roc_auc_score: "roc_auc",

@@ -166,7 +166,8 @@ class Constraint(ComparedGroups):
         equation (18) of [1]_ is printed, with ``reference="above_overall"`` alone.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur; "each" compares
-        the (overlapping) groups of every single attribute instead.
+        the overlapping groups of all single attributes instead, also between attributes. For gaps
+        within each attribute alone pass a dict as `tolerance`.
     min_group_size : int, "auto" or None, default=None
         Groups with fewer samples (of positive weight) are not compared, with a warning that names
         them. "auto": groups of fewer than 30 samples that are also less than 1 % of all samples.

@@ -14,8 +14,9 @@ from skfair._groups.events import Events
 from skfair._groups.samples import check_metric_input, to_pandas_index
 from skfair._statistics.estimates import Rates, check_level
 from skfair._utils.api import Label, MatrixLike
-from skfair._utils.checks import argument_error, check_choice
+from skfair._utils.checks import argument_error, check_choice, check_in_memory
 from skfair._utils.parameters import CONFIDENCE_LEVEL
+from skfair._utils.sklearn import check_sample_weight
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 
@@ -84,8 +85,7 @@ def expected_calibration_error(
     0.2
     """
     is_true, probabilities = check_probabilities(y_true, y_proba)
-    weights = np.ones(len(is_true)) if sample_weight is None else np.asarray(sample_weight, float)
-    check_consistent_length(is_true, weights)
+    weights = check_sample_weight(sample_weight, is_true, dtype=float)
     edges = make_bin_edges(probabilities, weights, n_bins, strategy)
     codes = np.searchsorted(edges[1:-1], probabilities)
     gaps = np.bincount(codes, weights * (is_true - probabilities), len(edges) - 1)
@@ -94,6 +94,7 @@ def expected_calibration_error(
 
 def check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
+    check_in_memory(y_true=y_true, y_proba=y_proba)
     is_true, probabilities = (
         column_or_1d(check_array(column, ensure_2d=False, dtype=float, input_name=name))
         for name, column in (("y_true", y_true), ("y_proba", y_proba))

@@ -14,7 +14,7 @@ from skfair._groups.groups import balances_and_data_balance, count_table, smalle
 from skfair._groups.samples import check_metric_input, to_pandas_index
 from skfair._utils.api import Agg, MatrixLike
 from skfair._utils.arrays import cluster_links
-from skfair._utils.checks import check_choice
+from skfair._utils.checks import check_choice, check_in_memory
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
@@ -390,6 +390,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     >>> round(normalized_cut([0, 0, 1, 1], path), 3)  # 1/3 + 1/3
     0.667
     """
+    check_in_memory(labels=labels, affinity=affinity)
     affinity = _check_square(affinity)
     labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
     check_consistent_length(labels, affinity)
@@ -404,7 +405,7 @@ def _check_square(
     affinity: Table | LinearOperator,
 ) -> np.ndarray | sparse.sparray | sparse.spmatrix | LinearOperator:
     """Check that an affinity is square and multiplies matrices."""
-    if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
+    if not hasattr(affinity, "__matmul__") or hasattr(affinity, "__array__"):
         affinity = check_array(affinity, input_name="affinity")
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(

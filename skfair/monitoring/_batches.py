@@ -363,7 +363,7 @@ def is_empty(
     sample_weight: Table | None,
 ) -> bool:
     """Whether a batch has no samples, or none of positive weight."""
-    has_weight = sample_weight is None or np.any(sample_weight)
+    has_weight = sample_weight is None or np.any(np.asarray(sample_weight))
     if np.shape(y_pred)[:1] != (0,) and has_weight:
         return False
     check_consistent_length(y_pred, sensitive_features, sample_weight)

@@ -18,7 +18,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, depth_first_order, minimum_spanning_tree
 
 from skfair._kernels.limits import allow_slack, find_memberships, pair_rows
-from skfair._utils.checks import argument_error
+from skfair._utils.checks import argument_error, check_in_memory, to_floats
+from skfair._utils.tables import to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,11 +114,20 @@ def check_connectivity(
     Raises a ValueError unless it has a row and a column for each row of X, and connects all of
     positive weight.
     """
-    graph = sparse.csr_array(connectivity)
-    if graph.shape != (n_rows, n_rows):
+    check_in_memory(connectivity=connectivity)
+    if not sparse.issparse(connectivity):
+        connectivity = to_floats("connectivity", to_pandas_table(connectivity))
+    shape = np.shape(connectivity)
+    if shape != (n_rows, n_rows):
         raise argument_error(
-            f"connectivity must have the shape (n_samples, n_samples), but is {graph.shape} for "
+            f"connectivity must have the shape (n_samples, n_samples), but is {shape} for "
             f"{n_rows} rows; pass one row and one column per row of X."
+        )
+    graph = sparse.csr_array(connectivity)
+    if not np.isfinite(graph.data).all():
+        raise argument_error(
+            "connectivity must hold finite numbers, of which those other than 0 are edges, but it "
+            "holds nan or infinity. Pass 0 for rows that are no neighbours."
         )
     graph = graph[present][:, present]
     if households is not None:

@@ -17,7 +17,7 @@ from skfair._kernels.sparse_samples import to_dense
 from skfair._partitions.partitions import blocks, make_partitions
 from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.arrays import group_constraint_basis
-from skfair._utils.checks import spelling_hint, warn
+from skfair._utils.checks import check_in_memory, spelling_hint, warn
 from skfair._utils.sklearn import StrOptions
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import (
@@ -167,6 +167,7 @@ def fair_embedding(
             f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, an SFSC or a DCADMM, got "
             f"{eigen_solver!r}." + spelling_hint(eigen_solver, EIGEN_SOLVERS)
         )
+    check_in_memory(affinity=affinity, sensitive_features=sensitive_features)
     operator = NormalizedAffinity(check_affinity(affinity, n_jobs), n_jobs)
     groups = check_groups(sensitive_features, operator.n_nodes)
     warn_of_unclear_labels(groups)
