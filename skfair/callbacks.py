@@ -71,6 +71,8 @@ class FitMonitor:
     >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
     >>> monitor.log.columns.tolist()
     ['run', 'iteration', 'seconds', 'objective', 'violation', 'residual', 'balance']
+    >>> print(f"balance at the end: {monitor.log['balance'].iloc[-1]:.2f}")
+    balance at the end: 0.80
     """
 
     def __init__(self) -> None:

@@ -129,5 +129,5 @@ def test_truth_values_alone_are_found():
 def test_outputs_of_the_guide_are_numbers():
     """Truth values show that something is equal, at most once on a page."""
     lines = {path.name: list_bare_outputs(path.read_text("utf-8")) for path in HOME.glob("*.rst")}
-    assert not {page: found for page, found in lines.items() if len(found) > 1}
+    assert not {page: at for page, at in lines.items() if len(at) > 1}
     assert sum(map(len, lines.values())) <= 20

@@ -238,9 +238,19 @@ class EqualOpportunity(DecisionRateParity):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import EqualOpportunity
-    >>> EqualOpportunity(min_group_size=100)
-    EqualOpportunity(min_group_size=100)
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(EqualOpportunity(), tolerance=0.05)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_report_[["event", "group", "estimate", "gap"]].round(2)
+           event  group  estimate   gap
+    0  positives      0      0.84  0.04
+    1  positives      1      0.88  0.04
     """
 
     metric = "equal_opportunity_difference"
@@ -274,9 +284,21 @@ class EqualizedOdds(DecisionRateParity):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import EqualizedOdds
-    >>> EqualizedOdds(aggregate="sum")
-    EqualizedOdds(aggregate='sum')
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(EqualizedOdds(), tolerance=0.05)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_report_[["event", "group", "estimate", "gap"]].round(2)
+           event  group  estimate   gap
+    0  positives      0      0.73  0.05
+    1  positives      1      0.78  0.05
+    2  negatives      0      0.20  0.05
+    3  negatives      1      0.24  0.05
     """
 
     metric = "equalized_odds_difference"
@@ -525,9 +547,19 @@ class LossParity(ConstraintOnLoss):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import LossParity
-    >>> LossParity(loss="hinge", reference="above_overall")
-    LossParity(loss='hinge', reference='above_overall')
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(LossParity(), tolerance=0.02)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_report_[["event", "group", "estimate", "gap"]].round(2)
+      event  group  estimate   gap
+    0   all      0      0.41  0.02
+    1   all      1      0.43  0.02
     """
 
     metric = "loss_parity_difference"
@@ -546,9 +578,19 @@ class EqualOpportunityLossParity(ConstraintOnLoss):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import EqualOpportunityLossParity
-    >>> EqualOpportunityLossParity()
-    EqualOpportunityLossParity()
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(EqualOpportunityLossParity(), tolerance=0.02)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_report_[["event", "group", "estimate", "gap"]].round(2)
+           event  group  estimate   gap
+    0  positives      0      0.69  0.02
+    1  positives      1      0.67  0.02
     """
 
     metric = "equal_opportunity_loss_difference"
@@ -570,9 +612,21 @@ class EqualizedOddsLossParity(ConstraintOnLoss):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import EqualizedOddsLossParity
-    >>> EqualizedOddsLossParity(aggregate="sum")
-    EqualizedOddsLossParity(aggregate='sum')
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(EqualizedOddsLossParity(), tolerance=0.02)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_report_[["event", "group", "estimate", "gap"]].round(2)
+           event  group  estimate   gap
+    0  positives      0      0.76  0.02
+    1  positives      1      0.74  0.02
+    2  negatives      0      0.46  0.02
+    3  negatives      1      0.44  0.02
     """
 
     metric = "equalized_odds_loss_difference"
