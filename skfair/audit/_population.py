@@ -12,8 +12,8 @@ import pandas as pd
 
 from skfair._groups.known import MISSING
 from skfair._statistics.estimates import check_level
-from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._statistics.gaps import Verdict, find_verdict
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, check_tolerance, join_names, round_up
 from skfair.audit._claims import Claim
