@@ -143,7 +143,7 @@ def _read_population(population: Population) -> dict[str, dict[str, float]]:
                 f"population must have shares that sum to 1, but those by {str(name)!r} sum to "
                 f"{total:.6g}. Add the groups that are left out, or divide by the sum."
             )
-        by_attribute[name_as_text(name)] = {group: float(one) for group, one in shares.items()}
+        by_attribute[name_as_text(name)] = {group: float(share) for group, share in shares.items()}
     return by_attribute
 
 
