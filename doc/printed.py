@@ -22,6 +22,7 @@ from importlib.metadata import packages_distributions, version
 from math import floor, log10
 from operator import sub, truediv
 from pathlib import Path
+from statistics import fmean
 from time import process_time
 from typing import NamedTuple
 
@@ -43,36 +44,37 @@ PATTERNS = {
 }
 """Pattern of a figure by its format. The last one is that of numbers, as in 1,500, .062 or 26 %."""
 
-OPERATIONS = {
-    "ratio": lambda values: truediv(*values),
-    "difference": lambda values: sub(*values),
-    "percent_above": lambda values: 100 * (truediv(*values) - 1),
+BY_RECORD = {"ratio": truediv, "difference": sub, "percent": lambda ratio: 100 * (ratio - 1)}
+"""What is computed of columns, record by record; the percentage is that above a ratio of 1."""
+
+OF_ALL = {
     "smallest": min,
     "largest": max,
     "sum": sum,
-    "mean": lambda values: sum(values) / len(values),
+    "mean": fmean,
     "count": len,
-    "count_true": lambda values: sum(map(bool, values)),
+    "above one": lambda values: sum(value > 1 for value in values),
+    "below one": lambda values: sum(value < 1 for value in values),
 }
-"""What a figure may be computed by from values of several records."""
+"""What is computed of the values of several records."""
 
 
 # Records of a command.
 
 
-def run(name):
-    """Run a benchmark in full, and store its records."""
+def run(name, recorded_only=False):
+    """Run a benchmark in full, or load its runs of the repository, and store its records."""
     import benchmarks.__main__  # noqa: F401, one thread: sets it before numpy is imported
     from benchmarks.runner import run as run_benchmark
     from benchmarks.timing import FULL
 
     start = process_time()
     made_by = {
-        "command": f"python -m benchmarks {name}",
+        "command": f"python -m benchmarks {name}" + " --recorded" * recorded_only,
         "commit": _read_commit(),
         "date": str(date.today()),
     }
-    report = run_benchmark(name, FULL)
+    report = run_benchmark(name, FULL._replace(recorded_only=recorded_only))
     made_by |= {
         "CPU seconds": round(process_time() - start),
         "runs": FULL.n_runs,
@@ -119,13 +121,8 @@ def look_up(path):
     """The value at ``"NAME | column | column=value; ..."``, of the one record with these values.
 
     ``"NAME | runs"`` and ``"NAME | versions | PACKAGE"`` are those of the command. A table of one
-    operation computes a value of others: ``{ratio = [path, path]}`` of one record each, and
-    ``{largest = path}`` of all records with these values.
+    operation computes a value of others: ``{ratio = [path, path]}`` and ``{largest = path}``.
     """
-    if isinstance(path, dict):
-        ((operation, of),) = path.items()
-        values = _find_values(of) if isinstance(of, str) else list(map(look_up, of))
-        return OPERATIONS[operation](values)
     values = _find_values(path)
     if len(values) != 1:
         raise KeyError(f"{path}: {len(values)} records have these values, and one must")
@@ -134,6 +131,11 @@ def look_up(path):
 
 def _find_values(path):
     """The values of a column in all records that meet the conditions of a path."""
+    if isinstance(path, dict):
+        ((operation, of),) = path.items()
+        if operation in BY_RECORD:
+            return list(map(BY_RECORD[operation], *map(_find_values, _list(of))))
+        return [OF_ALL[operation]([value for one in _list(of) for value in _find_values(one)])]
     name, column, *conditions = (part.strip() for part in path.split("|"))
     stored = _load(FOLDER / f"{name}.json")
     if column == "versions":
@@ -146,6 +148,10 @@ def _find_values(path):
         for one in stored["records"]
         if column in one and all(str(one.get(key)) == value for key, value in pairs)
     ]
+
+
+def _list(paths):
+    return paths if isinstance(paths, list) else [paths]
 
 
 def to_text(value, form):
@@ -209,6 +215,8 @@ def read_sentences():
     for entry in settings.get("sentence", ()):
         for page in entry.get("pages") or [entry["page"]]:
             yield make_sentence(page, *_fill_in(entry["text"], entry.get("file"), entry))
+    for older in settings.get("older", ()):  # figures that no stored record has
+        yield make_sentence(older["page"], older["text"], {})
     for table in settings.get("table", ()):
         heads, paths = [_write_row(table["head"])], {}
         for number, (*labels, where) in enumerate(table["rows"]):
@@ -234,6 +242,8 @@ def _fill_in(template, file, paths, where="", suffix=""):
             return {key: complete(value) for key, value in path.items()}
         if isinstance(path, list):
             return list(map(complete, path))
+        if path.startswith("/"):  # of any record
+            return path[1:]
         return f"{file} | {path} | {where}" if file else path
 
     fields = {name for name, _ in FIELD.findall(template)}
@@ -330,11 +340,12 @@ def main(arguments=None):
     parser = ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("action", choices=["run", "write", "check", "seal"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run")
+    parser.add_argument("--recorded", action="store_true", help="load the runs of the repository")
     options = parser.parse_args(arguments)
     if options.action == "run":
         sys.path.insert(0, str(HOME))
         for name in options.names:
-            run(name)
+            run(name, options.recorded)
         return 0
     if options.action == "write":
         write()
