@@ -38,6 +38,7 @@ WORDS = "none one two three four five six seven eight nine ten eleven twelve".sp
 
 PATTERNS = {
     "word": rf"({'|'.join(WORDS)}|\d+)",
+    "Word": rf"({'|'.join(map(str.capitalize, WORDS))}|\d+)",
     "yes": "(yes|no)",
     "version": r"(\d+(?:\.\w+)+)",
     "": r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d*\.?\d+)(?: %)?|--)",
@@ -109,6 +110,7 @@ def _list_versions():
     named = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
     distributions = packages_distributions()
     loaded = {one for module in sys.modules for one in distributions.get(module, ())}
+    loaded = {one.lower().replace("_", "-") for one in loaded}
     return {package: version(package) for package in sorted(named & loaded)}
 
 
@@ -160,14 +162,17 @@ def to_text(value, form):
         return "--"
     if form == "yes":
         return "yes" if value else "no"
-    if form == "word":
-        return WORDS[value] if 0 < value < len(WORDS) else str(value)
+    if form in ("word", "Word"):
+        word = WORDS[value] if 0 <= value < len(WORDS) else str(value)
+        return word if form == "word" else word.capitalize()
     if form == "version":
         return value
-    if form.endswith("g") and value:  # significant digits, without an exponent
-        digits = int(form[1:-1])
-        value = float(f"{value:.{digits - 1}e}")
-        form = f",.{max(0, digits - 1 - floor(log10(abs(value))))}f"
+    if form.endswith("g"):  # significant digits, without an exponent
+        if abs(value) < 1e-9:  # rounding errors
+            return "0"
+        sign, digits = form[:-1].split(".")
+        value = float(f"{value:.{int(digits) - 1}e}")
+        form = f"{sign},.{max(0, int(digits) - 1 - floor(log10(abs(value))))}f"
     text = format(value, form or ",").replace("%", " %")  # as in 26 %
     return re.sub(r"^([+-]?)0\.", r"\1.", text)
 
@@ -218,20 +223,27 @@ def read_sentences():
     for older in settings.get("older", ()):  # figures that no stored record has
         yield make_sentence(older["page"], older["text"], {})
     for table in settings.get("table", ()):
-        heads, paths = [_write_row(table["head"])], {}
+        write_row = _write_markdown_row if table["page"].endswith(".md") else _write_list_row
+        rows = [write_row(table["head"])] if "head" in table else []
+        if "head" in table and table["page"].endswith(".md"):
+            rows.append("|---" * len(table["head"].split("|")) + "|")
+        paths = {}
         for number, (*labels, where) in enumerate(table["rows"]):
-            row = _write_row(table["row"])
+            row = write_row(table["row"])
             for place, label in enumerate(labels):
                 row = row.replace(f"{{{place}}}", label)
             row, of_row = _fill_in(row, table["file"], table["columns"], where, f"_{number}")
-            heads.append(row)
+            rows.append(row)
             paths |= of_row
-        yield make_sentence(table["page"], "\n".join(heads), paths)
+        yield make_sentence(table["page"], "\n".join(rows), paths)
 
 
-def _write_row(cells):
-    """The row of a list table from cells between bars."""
+def _write_list_row(cells):
     return "* - " + " - ".join(cell.strip() for cell in cells.split("|"))
+
+
+def _write_markdown_row(cells):
+    return f"| {cells} |"
 
 
 def _fill_in(template, file, paths, where="", suffix=""):
@@ -242,7 +254,7 @@ def _fill_in(template, file, paths, where="", suffix=""):
             return {key: complete(value) for key, value in path.items()}
         if isinstance(path, list):
             return list(map(complete, path))
-        if path.startswith("/"):  # of any record
+        if path.startswith("@"):  # of any record
             return path[1:]
         return f"{file} | {path} | {where}" if file else path
 

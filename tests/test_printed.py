@@ -85,7 +85,7 @@ page = "page.rst"
 file = "gaps"
 head = "data | gap | times"
 row = "{0} | {gap:.2g} | {times:.2g}"
-columns = { gap = "gap", times = { ratio = ["gap", "/gaps | gap | data=Adult"] } }
+columns = { gap = "gap", times = { ratio = ["gap", "@gaps | gap | data=Adult"] } }
 rows = [["Adult", "data=Adult"], ["", "data=bank"]]
 
 [[picture]]
@@ -147,6 +147,23 @@ def test_a_picture_is_sealed_with_its_inputs(printed, folder, changed):
     assert printed.main(["seal"]) == 0
 
 
+def test_tables_of_markdown_are_read(printed, folder):
+    page = folder / "page.md"
+    page.write_text("| data | gap |\n|---|---|\n| Adult | .062 |\n| bank | .2 |\n")
+    (folder / "pages.toml").write_text(
+        """
+[[table]]
+page = "page.md"
+file = "gaps"
+head = "data | gap"
+row = "{0} | {gap:.2g}"
+columns = { gap = "gap" }
+rows = [["Adult", "data=Adult"], ["bank", "data=bank"]]
+"""
+    )
+    assert printed.list_differences() == ["page.md:4: .2 -> .10"]
+
+
 def test_conditions_must_be_those_of_one_record(printed, folder):
     assert printed.look_up("gaps | gap | data=bank; n=200") == 0.1
     with pytest.raises(KeyError, match="2 records have these values, and one must"):
@@ -178,8 +195,10 @@ def test_values_are_computed_of_records(printed, folder, path, value):
         (159.4, ".2g", "160"),
         (0.996, ".2g", "1.0"),
         (0.00034, ".1g", ".0003"),
-        (0, ".2g", "0"),
+        (0.0397, "+.1g", "+.04"),
+        (1e-15, ".2g", "0"),
         (3, "word", "three"),
+        (3, "Word", "Three"),
         (13, "word", "13"),
         (None, ".3f", "--"),
     ],
