@@ -4,6 +4,7 @@
 them in ``doc/printed/NAME.json``. ``write`` puts figures of stored records into the pages, and
 ``check``, which a test calls, says where a page differs. No benchmark runs in either.
 ``seal`` stores digests of the pictures and of what they are drawn from; ``check`` compares them.
+``tonight`` names a seventh of the commands.
 
 ``doc/printed/pages.toml`` has every sentence, and every table, once, with a field for each figure.
 A sentence is recognised by its words, whatever white space is between them.
@@ -88,6 +89,14 @@ def run(name, recorded_only=False):
     ]
     text = json.dumps(made_by | {"records": records}, indent=1)
     (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def list_tonight(n_nights=7):
+    """The stored commands of one night of the week, each night about equally long."""
+    stored = {path.stem: _load(path) for path in FOLDER.glob("*.json") if path != SEALS}
+    names = [name for name, one in stored.items() if not one["command"].endswith("--recorded")]
+    names.sort(key=lambda name: stored[name]["CPU seconds"])
+    return names[date.today().weekday() :: n_nights]
 
 
 def _shorten(value):
@@ -350,7 +359,7 @@ def _digest(parts):
 def main(arguments=None):
     """The command line."""
     parser = ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("action", choices=["run", "write", "check", "seal"])
+    parser.add_argument("action", choices=["run", "write", "check", "seal", "tonight"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run")
     parser.add_argument("--recorded", action="store_true", help="load the runs of the repository")
     options = parser.parse_args(arguments)
@@ -358,6 +367,9 @@ def main(arguments=None):
         sys.path.insert(0, str(HOME))
         for name in options.names:
             run(name, options.recorded)
+        return 0
+    if options.action == "tonight":
+        print(*list_tonight())
         return 0
     if options.action == "write":
         write()

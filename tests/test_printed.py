@@ -4,6 +4,7 @@ import importlib
 import json
 import random
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,21 @@ rows = [["Adult", "data=Adult"], ["bank", "data=bank"]]
 """
     )
     assert printed.list_differences() == ["page.md:4: .2 -> .10"]
+
+
+def test_every_command_runs_in_one_night_of_the_week(printed, folder, monkeypatch):
+    (folder / "gaps.json").unlink()
+    for number in range(10):
+        stored = {"CPU seconds": number, "command": "stored --recorded" if number == 3 else "run"}
+        (folder / f"{number}.json").write_text(json.dumps(stored))
+    nights = []
+    for day in range(1, 8):
+        monkeypatch.setattr(
+            printed, "date", type("Day", (date,), {"today": lambda: date(2026, 6, day)})
+        )
+        nights.append(printed.list_tonight())
+    assert sorted(sum(nights, [])) == list("012456789")
+    assert max(map(len, nights)) == 2
 
 
 def test_conditions_must_be_those_of_one_record(printed, folder):
