@@ -91,12 +91,12 @@ def run(name, recorded_only=False):
     (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def list_tonight(n_nights=7):
-    """The stored commands of one night of the week, each night about equally long."""
+def list_tonight(weekday):
+    """The stored commands of a night, a seventh of them, each night about equally long."""
     stored = {path.stem: _load(path) for path in FOLDER.glob("*.json") if path != SEALS}
     names = [name for name, one in stored.items() if not one["command"].endswith("--recorded")]
     names.sort(key=lambda name: stored[name]["CPU seconds"])
-    return names[date.today().weekday() :: n_nights]
+    return names[weekday::7]
 
 
 def _shorten(value):
@@ -369,7 +369,7 @@ def main(arguments=None):
             run(name, options.recorded)
         return 0
     if options.action == "tonight":
-        print(*list_tonight())
+        print(*list_tonight(date.today().weekday()))
         return 0
     if options.action == "write":
         write()
