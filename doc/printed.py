@@ -20,7 +20,7 @@ from argparse import ArgumentParser
 from datetime import date
 from functools import cache
 from importlib.metadata import packages_distributions, version
-from math import floor, log10
+from math import floor, isfinite, log10
 from operator import sub, truediv
 from pathlib import Path
 from statistics import fmean
@@ -81,14 +81,20 @@ def run(name, recorded_only=False):
         "CPU seconds": round(process_time() - start),
         "runs": FULL.n_runs,
         "versions": _list_versions(),
-        "title": report.title,
+        "title": report.title.rsplit("\n\n", 1)[-1],  # without tables
     }
-    records = [
-        {key: _shorten(value) for key, value in one.items()}
-        for one in [*report.earlier_records, *report.records]
+    store(name, made_by, [*report.earlier_records, *report.records])
+
+
+def store(name, made_by, records):
+    """Store the records of a benchmark, one to a line, below what made them."""
+    lines = [
+        json.dumps({key: _shorten(value) for key, value in one.items()}, allow_nan=False)
+        for one in records
     ]
-    text = json.dumps(made_by | {"records": records}, indent=1)
-    (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    head = json.dumps(made_by, indent=1).removesuffix("\n}")
+    text = head + ',\n "records": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+    (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def list_tonight(weekday):
@@ -103,7 +109,7 @@ def _shorten(value):
     """A value of JSON, numbers with six digits."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
-        return float(f"{value:.6g}")
+        return float(f"{value:.6g}") if isfinite(value) else None
     return value if isinstance(value, bool | int | str | None) else str(value)
 
 
