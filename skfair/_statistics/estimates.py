@@ -67,8 +67,8 @@ def rate_limits(
 
     Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
     interval of the difference made of it holds in .90 of samples at .95. Far out in the tails it
-    errs at any count: differences made of it err 11 times as often as stated at an error of .001,
-    and 140 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
+    errs at any count: differences made of it err 12 times as often as stated at an error of .001,
+    and 150 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
     comparisons are such levels. Below an error of .01 the wider one of both limits is taken, as
     for up to three successes or failures.
 
@@ -408,7 +408,7 @@ class LogRates(LogMeans):
 
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
     the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
-    ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
+    ratios err at most 1.05 times as often as stated at .95. Far out in the tails they err more often than
     stated where a small group has a rate near 1 (``python -m benchmarks tails``).
     """
 
