@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest test-lowest-all \
-	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench figures environments newest-environment clean
+	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench figures figures-tonight environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
 	@echo "make figures NAMES=...  run benchmarks in full, and put their figures into the pages"
+	@echo "make figures-tonight  the same of a seventh of the benchmarks, and what it changes"
 	@echo "make clean   remove the environment and everything that was built"
 
 demo: $(VENV)/.has-plot
@@ -196,6 +197,10 @@ figures: $(BENCH)/.installed
 	$(BENCH)/bin/python doc/printed.py run $(NAMES)
 	$(BENCH)/bin/python doc/printed.py write
 	git diff --stat
+
+figures-tonight: $(BENCH)/.installed
+	$(MAKE) figures NAMES="$$($(BENCH)/bin/python doc/printed.py tonight)"
+	git diff -- '*.rst' '*.md' '*.py'
 
 bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks

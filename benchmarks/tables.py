@@ -44,6 +44,7 @@ class Report(NamedTuple):
     title: str
     records: list  # of dicts, one per case
     checks: list  # of Check
+    earlier_records: list = []  # those of tables in the title
 
 
 def show(report):
@@ -58,7 +59,9 @@ def join_reports(reports):
     """One report of several, with the tables of all but the last in its title."""
     checks = [check for report in reports for check in report.checks]
     *others, last = [report._replace(checks=[]) for report in reports]
-    return Report("\n\n".join([*map(show, others), last.title]), last.records, checks)
+    title = "\n\n".join([*map(show, others), last.title])
+    earlier_records = [record for report in others for record in report.records]
+    return Report(title, last.records, checks, earlier_records)
 
 
 def save_figure(figure, name, **settings):

@@ -18,13 +18,20 @@ def parse(name):
 def test_workflows_run_targets_that_the_makefile_has():
     makefile = (HOME / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE))
-    jobs = parse(".github/workflows/test.yml")["jobs"]
+    files = [".github/workflows/test.yml", ".github/workflows/figures.yml"]
+    jobs = {key: job for file in files for key, job in parse(file)["jobs"].items()}
     commands = {step["run"] for job in jobs.values() for step in job["steps"] if "run" in step}
     # Windows has no make: its job calls the script of one target.
     assert commands <= {f"make {target}" for target in targets} | {
         "tests/wheel.sh python dist/*.whl"
     }
-    assert {"make test", "make test-lowest", "make test-wheel", "make lint"} <= commands
+    assert {
+        "make test",
+        "make test-lowest",
+        "make test-wheel",
+        "make lint",
+        "make figures-tonight",
+    } <= commands
 
 
 def test_every_supported_python_is_tested():

@@ -295,7 +295,9 @@ def libraries(budget):
         {
             "library": library.name,
             "held-out accuracy": runs[library.name]["accuracy"].mean(),
+            "s.e. of accuracy": runs[library.name]["accuracy"].sem(),
             "held-out gap": runs[library.name]["gap"].mean(),
+            "s.e. of gap": runs[library.name]["gap"].sem(),
             "largest gap": runs[library.name]["gap"].max(),
             "fit time / plain": (runs[library.name]["seconds"] / plain["seconds"]).median(),
             "predicts without groups": not library.needs_groups,

@@ -108,6 +108,7 @@ def _compare_rules(n_splits):
             by_group = mean[[column for column in mean.index if column.startswith("group ")]]
             mean["mean off"] = np.abs(by_group - LEVEL).max()
             shown = {"data": name, "splits": len(seeds), "rule": rule}
+            shown["s.e. of gap"] = figures["gap"].sem()
             records.append(shown | dict(mean.drop(by_group.index)))
     title = (
         f"Held-out coverage at {LEVEL}, means of splits. 'mean off': distance of mean coverage "

@@ -50,8 +50,8 @@ def rate_limits(
 
     Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
     interval of the difference made of it holds in .90 of samples at .95. Far out in the tails it
-    errs at any count: differences made of it err 11 times as often as stated at an error of .001,
-    and 140 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
+    errs at any count: differences made of it err 12 times as often as stated at an error of .001,
+    and 150 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
     comparisons are such levels. Below an error of .01 the wider one of both limits is taken, as
     for up to three successes or failures.
 

@@ -24,7 +24,7 @@ def departure_limits(
 
     .. math:: d - \sqrt{(p - l_p)^2 + (u_q - q)^2}, \quad d + \sqrt{(u_p - p)^2 + (q - l_q)^2}.
 
-    Wilson's limits would err 140 times as often as stated at an error of .00001
+    Wilson's limits would err 150 times as often as stated at an error of .00001
     (``python -m benchmarks tails``).
     """
     rest = total[0] - n
