@@ -21,8 +21,8 @@ def review_zones(budget):
 
     The probabilities of the positive class and two groups are known. "zone" has the best two
     cutoffs of each group, of a grid of its percentiles, for a gap of .02 among the decisions that
-    are not reviewed. "margin" has one threshold of each group, the best for a gap of .02 of all decisions,
-    and reviews those nearest to it. Figures are of new samples, means over draws.
+    are not reviewed. "margin" has one threshold of each group, the best for a gap of .02 of all
+    decisions, and reviews those nearest to it. Figures are of new samples, means over draws.
     """
     records, gaps, lost, unequal = [], [], [], []
     for shift in SHIFTS:

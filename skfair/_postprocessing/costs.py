@@ -79,9 +79,8 @@ def split_costs(codes: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, np.nd
 
     Both have shape (n_samples, n_classes). One class is predicted for each sample, so that costs
     may be counted from any level of the sample: decisions that cost less are for a class, and
-    those that cost more against it. The level is half of the least error.
+    those that cost more against it. The level is half of the largest error.
     """
-    others = np.where(np.eye(len(costs), dtype=bool), np.inf, costs)
-    levels = others.min(axis=1, keepdims=True) / 2.0
+    levels = costs.max(axis=1, keepdims=True) / 2.0
     less = (levels - costs)[codes]
     return np.where(less >= 0.0, 1.0, -1.0), np.abs(less)

@@ -69,7 +69,7 @@ def find_smallest_cost(table, level, y, group, costs, tolerance):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "tolerance"), [(0, 0.2), (1, 0.05), (2, 0.05), (6, 0.2)])
+@pytest.mark.parametrize(("seed", "tolerance"), [(1, 0.05), (2, 0.05), (3, 0.2)])
 def test_no_decisions_by_level_and_group_cost_half_a_percent_less(seed, tolerance):
     table, X, y, group, costs = draw(seed)
     model = ConstrainedClassifierCV(
