@@ -155,7 +155,6 @@ def count_excess(row, data, predictions):
     bound = bounds_of(data)[row["constraint"]]
     # Samples without a weight have no prediction.
     counted = data.sizes > 0
-    is_compared = np.any(data.members, axis=0) & counted
     errors = predictions - data.y
 
     def mean(values, inside):
@@ -168,7 +167,7 @@ def count_excess(row, data, predictions):
     first = 1 if row["groups"] == "numbers" else 0  # the reference
     return {
         "means": np.ptp(means) - bound,
-        "overall": np.abs(means - mean(predictions, is_compared)).max() - bound,
+        "overall": np.abs(means - mean(predictions, counted)).max() - bound,
         "errors": np.ptp(mean_errors) - bound,
         "side": mean_errors[first] - mean_errors.min() - bound,
         "losses": np.ptp(losses) - bound,

@@ -342,7 +342,7 @@ def describe_non_number(name: str, values: TableLike | None) -> str:
 
 def to_floats(name: str, values: TableLike) -> np.ndarray:
     """The values as float64; the error about one that is no number has its place."""
-    if np.iscomplexobj(values):
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     try:
         return np.asarray(values, dtype=np.float64)

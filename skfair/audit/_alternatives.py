@@ -751,7 +751,7 @@ def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
         return replace(audit, columns=columns | predicted, model=None)
     check_column("candidates", candidate)
     audit.check_index(candidates=candidate)
-    column = np.ravel(candidate)
+    column = np.asarray(candidate).ravel()
     check_consistent_length(audit.is_used, column)
     column = column[audit.is_used]
     if pd.isna(column).any():

@@ -446,7 +446,7 @@ def _paired_columns(audit: AuditData, y_pred: TableLike) -> list[dict[str, np.nd
     check_column("after", y_pred)
     audit.check_index(after=y_pred)
     decisions = audit.find_decisions(audit.columns)
-    after = np.ravel(y_pred)
+    after = np.asarray(y_pred).ravel()
     if len(after) == len(audit.is_used):  # rows of zero weight are left out
         after = after[audit.is_used]
     check_consistent_length(decisions, after)
