@@ -401,8 +401,9 @@ class LogRates(LogMeans):
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
     the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
     ratios err at most 1.05 times as often as stated at .95. Far out in the tails they err more
-    often than stated where a small group has a rate near 1 (``python -m benchmarks tails``). Without
-    `are_exact` they are those of `Rates`, which suffice for changes of a ratio on the same samples.
+    often than stated where a small group has a rate near 1 (``python -m benchmarks tails``).
+    Without `are_exact` they are those of `Rates`, which suffice for changes of a ratio on the same
+    samples.
     """
 
     def __init__(self, rates: Estimates, are_exact: bool = True) -> None:
