@@ -204,6 +204,12 @@ def check_row(row):
         again = fit(row, data, row["container"], 1.0 if of_ladder else 1.5, position=of_ladder)
         if first.status != "infeasible":
             assert again.status != "infeasible"
+            # A regressor that keeps the looser bound is left as it is; see `tests.triples`.
+            counted = data.sizes > 0
+            if again.plain is not None and np.allclose(
+                again.predictions[counted], again.plain[counted]
+            ):
+                return
             most = mean_loss(data, first.predictions) + SLACK * unit**2
             assert mean_loss(data, again.predictions) <= most
         return
