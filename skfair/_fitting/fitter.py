@@ -99,6 +99,34 @@ def _errors_and_margins(system: ConstraintSystem, tol: float) -> tuple[np.ndarra
     return errors, np.where(system.tolerances > errors, errors, 0.0)
 
 
+_ROUNDED_SLOPE = 1e-12
+"""Below 0 by which a slope may be, relative to the largest parameter."""
+
+
+class Slopes(NamedTuple):
+    """Slopes of decisions in a score, as linear forms of the parameters.
+
+    Each rises with the parameter of the score itself, whatever else it depends on.
+    """
+
+    forms: np.ndarray  # (n_forms, n_parameters)
+    leads: np.ndarray  # (n_forms,), the parameter of the score of each form
+
+    def are_allowed(self, parameters: np.ndarray) -> bool:
+        """Whether no slope is negative."""
+        least = -_ROUNDED_SLOPE * np.abs(parameters).max(initial=0.0)
+        return bool((self.forms @ parameters >= least).all())
+
+    def raise_slopes(self, parameters: np.ndarray) -> np.ndarray:
+        """The parameters, with that of each score so large that no slope is negative."""
+        parameters = parameters.copy()
+        positions = np.arange(len(self.leads))
+        lacking = -(self.forms @ parameters) / self.forms[positions, self.leads]
+        for lead in np.unique(self.leads):
+            parameters[lead] += max(0.0, lacking[self.leads == lead].max())
+        return parameters
+
+
 @dataclass(frozen=True, eq=False)
 class Fitter:
     """Fits of a constrained problem by a solver, evaluated by the public metrics.
@@ -119,8 +147,8 @@ class Fitter:
         An earlier fit under the same constraint on ranks with other tolerances.
     share : float or None
         Share of the samples that are selected by their scores; None where the sign decides.
-    signed : ndarray of int, or tuple
-        Positions of parameters that may not be negative.
+    slopes : Slopes or None
+        Slopes of decisions in a score, which may not be negative; None where they may be.
     """
 
     problem: Any
@@ -130,7 +158,7 @@ class Fitter:
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
     share: float | None = None
-    signed: np.ndarray | tuple[()] = ()
+    slopes: Slopes | None = None
 
     @property
     def constraint(self) -> ConstraintSystem:
@@ -150,16 +178,14 @@ class Fitter:
         return self.counter.evaluate([parameters], result)[0]
 
     def allows(self, parameters: np.ndarray) -> bool:
-        """Whether no signed parameter is negative."""
-        return not len(self.signed) or bool((parameters[self.signed] >= 0.0).all())
+        """Whether decisions rise with the score, or need not."""
+        return self.slopes is None or self.slopes.are_allowed(parameters)
 
     def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The parameters, with 0 for each signed one that is negative."""
-        if self.allows(parameters):
+        """The parameters, or those around them whose decisions rise with the score."""
+        if self.slopes is None or self.slopes.are_allowed(parameters):
             return parameters
-        parameters = parameters.copy()
-        parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
-        return parameters
+        return self.slopes.raise_slopes(parameters)
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.

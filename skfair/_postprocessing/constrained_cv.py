@@ -734,7 +734,8 @@ def _fit_thresholds(
     features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
     is_real = cross.per_class[0].classes is None
     request = of_scores.replace_features(of_events)
-    request = request._replace(rises=not (is_real or features.compares_scores))
+    if not is_real:  # predictions of real targets may be turned round
+        request = request._replace(slopes=features.score_slopes())
     if request.share is None:
         confidence = estimator.confidence_level
         solution = check_feasibility_and_fit(features, request, chances, confidence)

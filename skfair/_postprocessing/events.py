@@ -21,7 +21,7 @@ from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
 from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, INTERCEPT, Fitter, search_intercept
+from skfair._fitting.fitter import FULL, INTERCEPT, Fitter, Slopes, search_intercept
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     check_training_data,
@@ -570,6 +570,29 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
+    def score_slopes(self) -> np.ndarray:
+        """Slopes of decisions in each score, as forms of its coefficients.
+
+        They have shape (n_scores, n_forms, 1 + n_features). Where weights of events vary with the
+        score, there is a form for each subset and group. The slope of a sample is a mixture of
+        these, by its probabilities, whatever they are.
+        """
+        n_scores, n_subsets, n_codes, n_features = self.table.shape
+        n_features *= bool(self.sources)
+        n_coefficients = 1 + n_features * (1 + self.compares_scores)
+        slopes = np.eye(1, n_coefficients)[np.newaxis].repeat(n_scores, axis=0)
+        if not self.compares_scores or not n_features:
+            return slopes
+        # A sample is in all subsets at once, but its outcome is positive or negative.
+        n_at_once = n_subsets - min(
+            sum(source == one for _, source in self.sources) for one in ("positives", "negatives")
+        )
+        of_events = np.zeros((n_scores, n_subsets * n_codes, n_coefficients))
+        of_events[:, :, 0] = 1.0
+        products = n_at_once * self.table.reshape(n_scores, -1, n_features)
+        of_events[:, :, 1 + n_features :] = products
+        return np.concatenate((slopes, of_events), axis=1)
+
     def group_class_probabilities(
         self, odds: np.ndarray, probabilities: np.ndarray
     ) -> np.ndarray | None:
@@ -767,7 +790,7 @@ class RuleRequest(NamedTuple):
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
     costs: np.ndarray | None = None  # by true and predicted class, of more than two classes
-    rises: bool = False  # whether the coefficient of the first feature may not be negative
+    slopes: np.ndarray | None = None  # of decisions in each score, as `score_slopes`; None: any
 
     def replace_features(self, features: np.ndarray) -> RuleRequest:
         """The same with other features, (n_scores, n_samples, n_features)."""
@@ -919,13 +942,18 @@ def _make_fitter(request: RuleRequest, temperature: float = _TEMPERATURES[0]) ->
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, alpha=1e-5, constraint=system)
     options = {"callback": request.callback}
-    signed = np.empty(0, dtype=np.intp)
-    if request.rises:
-        firsts = [
-            np.atleast_2d(model.coefficients(one)[0])[:, 0] for one in np.eye(model.n_parameters)
-        ]
-        signed = np.flatnonzero(np.any(firsts, axis=1))
-    return Fitter(problem, model.initial(), solver, options, share=request.share, signed=signed)
+    slopes = None if request.slopes is None else _make_slopes(model, request.slopes)
+    return Fitter(problem, model.initial(), solver, options, share=request.share, slopes=slopes)
+
+
+def _make_slopes(model: ArgmaxModel | LinearModel, slopes: np.ndarray) -> Slopes:
+    """Slopes as forms of the model's parameters, for such of the coefficients of each score."""
+    # Coefficients of each score by parameter, (n_parameters, n_scores, n_features).
+    units = np.eye(model.n_parameters)
+    coefficients = np.stack([np.atleast_2d(model.coefficients(one)[0]) for one in units])
+    forms = np.einsum("psf,skf->skp", coefficients, slopes)
+    leads = np.abs(coefficients[:, :, 0]).argmax(axis=0)
+    return Slopes(forms.reshape(-1, len(units)), np.repeat(leads, slopes.shape[1]))
 
 
 def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
