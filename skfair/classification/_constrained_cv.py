@@ -422,7 +422,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Set the tolerance by ``set_params``, and pass what ``fit`` was passed. The result equals a
         fit with these parameters, if the classifier has a fixed ``random_state``. Other parameters
         that do not belong to the classifiers may change too: `constraint`, `k`, `confidence_level`,
-        `group_estimator` and `class_weight`. For several tolerances at once use
+        `group_estimator`, `class_weight` and `cost_matrix`. For several tolerances at once use
         :func:`skfair.model_selection.fit_ladder`.
 
         The fitted estimator keeps no training samples and no scores for this, but a digest of 32
