@@ -13,10 +13,6 @@ from tests.rate_clients import fit_plain
 
 QUOTIENT = "is no quotient: return the square alone, and pass MeanParity beside it"
 REFUSED = {
-    (
-        "loss ratio",
-        "monitor",
-    ): "Other criteria can be certified once, by skfair.audit.",
     ("large groups", "check"): "not on their sizes: check LargeGroupsRange",
     ("large groups", "monitor"): "must be the largest difference between the means of two groups",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},

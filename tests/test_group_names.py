@@ -318,7 +318,7 @@ def apply_methods(model, X, y, groups):
     A fit without k selects no samples.
     """
     for name, method in inspect.getmembers(model, inspect.ismethod):
-        if name.startswith(("_", "fit", "set_")) or name == "select":
+        if name.startswith(("_", "fit", "refit", "set_")) or name == "select":
             continue
         if "sensitive_features" in inspect.signature(method).parameters:
             args = (X, y) if name == "score" and not is_clusterer(model) else (X,)

@@ -46,7 +46,8 @@ class CountedRates(Rates):
     correlation, is_weighted = None, False
 
     def __init__(self, hits, sizes):
-        self.values, self.sizes, self.counts = hits / sizes, sizes.astype(float), sizes
+        self.values, self.sizes = hits / sizes, sizes.astype(float)
+        self.counts = self.n_units = sizes
 
 
 def check_bootstrap(hits, sizes, truth, rng):

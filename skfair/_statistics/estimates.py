@@ -261,7 +261,7 @@ class Rates(_EventMeans):
         hits = np.asarray(hits)
         misses = np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
-        rates.n_units = rates.counts
+        rates.n_units = np.rint(rates.counts).astype(np.intp)  # sums of counts have rounding
         rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]

@@ -36,7 +36,7 @@ from skfair._groups import Groups, Samples
 from skfair._groups.groups import attribute_columns, normalize_label
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
-from skfair._partitions.collections import check_alignment, is_default, is_partitioned
+from skfair._partitions.collections import check_alignment, is_default, is_lazy, is_partitioned
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (
@@ -792,7 +792,7 @@ def _warn_of_training_rows(estimator: BaseEstimator, X: TableLike) -> None:
 
 def _find_empty_groups(known: SensitiveFeatures, groups: Groups) -> dict[str, list[str]]:
     """Categories of pandas that are groups of no sample, by attribute."""
-    if known.labels is None or not groups.is_disjoint:
+    if known.labels is None or is_lazy(known.labels) or not groups.is_disjoint:
         return {}
     unknown = {*map(normalize_label, known.unknown)}
     empty = {}

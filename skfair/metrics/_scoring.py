@@ -790,7 +790,7 @@ def make_scorer(
     >>> from skfair.constraints import EqualOpportunity
     >>> limit = make_scorer(EqualOpportunity(), confidence_level=0.95)
     >>> round(limit(model, X, X[:, 0] > 3, sensitive_features=group), 2)
-    -0.78
+    -0.81
     """
     if response_method is not None:
         check_choice("response_method", response_method, RESPONSES_BY_METHOD)

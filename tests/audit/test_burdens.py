@@ -584,6 +584,7 @@ def test_reports_that_were_filed_before_have_the_same_findings():
     assert again["reading"].pop("burden", "absent") is None
     assert again["subgroups"]["reading"].pop("burden") is None
     assert again.pop("named_references") == []
+    assert again.pop("shares") is None and again.pop("empty_groups") == {}
     assert {**again, "findings": 0} == {**content, "findings": 0}
 
 

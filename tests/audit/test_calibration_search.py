@@ -210,7 +210,7 @@ def test_a_file_needs_no_column_of_decisions(tmp_path, capsys):
     assert "The probabilities of f are too low by " in capsys.readouterr().out
     assert main(f"verify {claim} {path}".split()) == 0
     with pytest.raises(SystemExit, match="2"):
-        main(f"certify {path} --target y --sensitive sex --tolerance 0.1".split())
+        main(f"certify {path} --sensitive sex --tolerance 0.1".split())
     assert "--probability is required" in capsys.readouterr().err
 
 
