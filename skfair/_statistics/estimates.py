@@ -261,7 +261,9 @@ class Rates(_EventMeans):
         hits = np.asarray(hits)
         misses = np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
-        rates.n_units = np.rint(rates.counts).astype(np.intp)  # sums of counts have rounding
+        # Sums have rounding, and at ties a part of a sample may count.
+        whole = np.rint(rates.counts)
+        rates.n_units = np.where(np.isclose(rates.counts, whole, rtol=1e-9), whole, rates.counts)
         rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
@@ -290,7 +292,7 @@ class Rates(_EventMeans):
             return limits
         rows = self._find_skewed_pairs(contrasts)
         first, second = contrast_events(contrasts[rows])
-        hits, n = self.hits.astype(int), self.n_units
+        hits, n = self.hits.astype(int), self.n_units.astype(int)
         for row, one, other in zip(rows, first, second, strict=True):
             pair = [one, other]
             exact = limit_difference(tuple(hits[pair].tolist()), tuple(n[pair].tolist()), level)
@@ -298,7 +300,10 @@ class Rates(_EventMeans):
         return limits
 
     def _find_skewed_pairs(self, contrasts: sparse.csr_array) -> np.ndarray:
-        """Rows that are differences of two rates, small or skewed; none if there are too many."""
+        """Rows that are differences of two rates of whole samples, small or skewed.
+
+        None if there are too many.
+        """
         is_difference = (np.diff(contrasts.indptr) == 2) & (contrasts.sum(axis=1) == 0.0)
         is_difference &= abs(contrasts).sum(axis=1) == 2.0
         rows = np.flatnonzero(is_difference)
@@ -311,7 +316,8 @@ class Rates(_EventMeans):
         variances = rates * (1.0 - rates) / n
         third_moments = variances * (1.0 - 2.0 * rates) / n
         skewness = np.abs(third_moments[0] - third_moments[1]) / variances.sum(axis=0) ** 1.5
-        return rows[(n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS)]
+        is_whole = (n == np.rint(n)).all(axis=0)
+        return rows[is_whole & ((n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS))]
 
 
 _MAX_EXACT_PAIRS = 200

@@ -22,6 +22,7 @@ from skfair._fitting.fitter import (
     INTERCEPT,
     SHORT,
     Fitter,
+    Slopes,
     _LineSearch,
     limit_iterations,
     search_intercept,
@@ -433,13 +434,14 @@ def test_a_limit_of_a_search_is_not_called_one_of_the_user():
     assert "Raise max_iter" in of_user.fit(fitter.problem, x, of_user.solver).result.message
 
 
-def test_no_fit_returns_a_negative_parameter_that_is_signed():
+def test_no_fit_returns_a_negative_slope_where_scores_must_rise():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     groups = rng.integers(2, size=300)
     target = np.where(-X[:, 0] + 0.5 * groups + rng.logistic(size=300) > 0, 1.0, -1.0)
     fitter = make_fitter(X, target, groups, SPECS[:1])
     assert fitter.plain_fit.parameters[0] < 0.0
-    signed = replace(fitter, signed=np.array([0]))
-    assert signed.plain_fit.parameters[0] == 0.0
-    assert search_lines(signed, signed.plain_fit).parameters[0] >= 0.0
+    slopes = Slopes(np.eye(1, len(fitter.plain_fit.parameters)), np.array([0]))
+    rising = replace(fitter, slopes=slopes)
+    assert rising.plain_fit.parameters[0] == 0.0
+    assert search_lines(rising, rising.plain_fit).parameters[0] >= 0.0
