@@ -99,7 +99,7 @@ _GRID_SHARE = 0.015
 _TAIL_SHARE = 1e-4
 """Share of an error of counts that are left out in each tail."""
 
-_LIMIT_PRECISION = 1e-6
+_LIMIT_PRECISION = 1e-12
 """Precision of exact limits."""
 
 
