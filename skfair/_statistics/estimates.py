@@ -262,8 +262,10 @@ class Rates(_EventMeans):
         misses = np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
         # Sums have rounding, and at ties a part of a sample may count.
-        whole = np.rint(rates.counts)
-        rates.n_units = np.where(np.isclose(rates.counts, whole, rtol=1e-9), whole, rates.counts)
+        integers = np.rint(rates.counts)
+        rates.n_units = np.where(
+            np.isclose(rates.counts, integers, rtol=1e-9), integers, rates.counts
+        )
         rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
@@ -316,8 +318,8 @@ class Rates(_EventMeans):
         variances = rates * (1.0 - rates) / n
         third_moments = variances * (1.0 - 2.0 * rates) / n
         skewness = np.abs(third_moments[0] - third_moments[1]) / variances.sum(axis=0) ** 1.5
-        is_whole = (n == np.rint(n)).all(axis=0)
-        return rows[is_whole & ((n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS))]
+        are_integers = (n == np.rint(n)).all(axis=0)
+        return rows[are_integers & ((n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS))]
 
 
 _MAX_EXACT_PAIRS = 200
