@@ -288,7 +288,9 @@ def draw_tree(
     first, second = graph.row[is_upper], graph.col[is_upper]
     drawn = generator.uniform(1.0, 2.0, len(first)) + abs(lengths[first] - lengths[second])
     shape = len(members), len(members)
-    tree = minimum_spanning_tree(sparse.csr_array((drawn, (first, second)), shape=shape))
+    # SciPy before 1.15 reads indices of 32 bits alone.
+    ends = first.astype(np.int32), second.astype(np.int32)
+    tree = minimum_spanning_tree(sparse.csr_array((drawn, ends), shape=shape))
     order, parents = depth_first_order(tree, 0, directed=False)
     if len(order) < len(members):
         return None
