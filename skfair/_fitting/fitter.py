@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.base import clone
 
 from skfair._bound.bound import ConstraintSystem
+from skfair._bound.rows import ConstraintValues, ScoreJacobian, StackedRows
 from skfair._fitting.counting import (
     COUNTERS,
     DECIMALS,
@@ -127,6 +129,34 @@ class Slopes(NamedTuple):
         return parameters
 
 
+class SlopeRows:
+    """Slopes that may not be negative, as rows that solvers see.
+
+    Scores s = A w show the parameters w, so that the forms F w are F (A' A)^+ A' s.
+    """
+
+    n_aux = 0
+
+    def __init__(self, forms: np.ndarray, model: LinearModel) -> None:
+        self.lower = np.zeros(len(forms))
+        self.upper = np.full(len(forms), np.inf)
+        self.columns = np.array([model.scores(one) for one in np.eye(model.n_parameters)])  # A'
+        inverse = np.linalg.pinv(self.columns @ self.columns.T, hermitian=True)
+        units = forms / np.abs(forms).max(axis=1, keepdims=True)
+        self.combine = units @ inverse  # (n_rows, n_parameters)
+        self._jacobian = ScoreJacobian(self.combine, lambda: sparse.csr_array(self.columns))
+
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
+        """No auxiliary unknowns."""
+        return np.empty(0)
+
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
+        """Rows and derivatives, as `ConstraintValues`."""
+        none = np.empty((len(self.combine), 0))
+        values = self.combine @ (self.columns @ scores)
+        return ConstraintValues(values, self._jacobian, none, lambda v: np.zeros(len(scores)))
+
+
 @dataclass(frozen=True, eq=False)
 class Fitter:
     """Fits of a constrained problem by a solver, evaluated by the public metrics.
@@ -199,13 +229,17 @@ class Fitter:
         if margins.any():
             system = system.replace_tolerances(system.tolerances - margins)
             problem = replace(problem, constraint=system)
-        callback = self.options.get("callback")
-        iterations = (solver or self.solver).iterate(problem, x, self.options.get("random_state"))
-        for progress in iterations:
-            is_stopped = callback is not None and callback(progress)
-            if is_stopped or (is_finished is not None and is_finished(progress)):
-                break
-        result = progress.make_result()
+        result = self._solve(problem, x, solver, is_finished)
+        # Searches of decisions leave out models whose slopes are negative. Ranks and losses are not
+        # searched: where a slope comes out negative, their solver has to know.
+        solves_slopes = self.slopes is not None and system.metric_inputs - {"decisions"}
+        if solves_slopes and not self.allows(result.x[: problem.n_parameters]):
+            slopes = SlopeRows(self.slopes.forms, problem.model)
+            rows = StackedRows([system.rows, slopes])
+            result = self._solve(replace(problem, constraint=rows), x, solver, is_finished)
+            evaluation = result.evaluation.replace_constraint(system)
+            multipliers = result.multipliers[: len(problem.lower)]
+            result = replace(result, evaluation=evaluation, multipliers=multipliers)
         if solver is not None and solver.max_iter < self.solver.max_iter:
             # The limit of iterations is that of a search, and not the user's.
             result = replace(
@@ -218,6 +252,22 @@ class Fitter:
             parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)
         return self.counter.evaluate([parameters], result)[0]
+
+    def _solve(
+        self,
+        problem: Problem,
+        x: np.ndarray,
+        solver: Solver | None,
+        is_finished: Callable | None,
+    ) -> Result:
+        """The result of a solver, or of the fitter's, which a callback may end early."""
+        callback = self.options.get("callback")
+        iterations = (solver or self.solver).iterate(problem, x, self.options.get("random_state"))
+        for progress in iterations:
+            is_stopped = callback is not None and callback(progress)
+            if is_stopped or (is_finished is not None and is_finished(progress)):
+                break
+        return progress.make_result()
 
     @cached_property
     def plain_fit(self) -> Candidate | None:

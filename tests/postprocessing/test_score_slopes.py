@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair._fitting.fitter import Slopes
+from skfair._fitting.fitter import SlopeRows, Slopes
+from skfair._problems.linear import LinearModel
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import BoundedGroupLoss, LossParity, PartialStatisticalParity
 
@@ -18,6 +19,21 @@ def test_slopes_are_raised_by_the_least_that_suffices():
     assert not slopes.are_allowed(np.array([1.0, -1.5, 0.0]))
     np.testing.assert_array_equal(slopes.raise_slopes(np.array([1.0, -1.5, -3.0])), [1.5, -1.5, 0])
     np.testing.assert_array_equal(slopes.raise_slopes(np.array([-1.0, 0.0, 4.0])), [0, 0, 4])
+
+
+def test_rows_of_slopes_are_forms_of_the_parameters():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, 3)) * [1.0, 10.0, 0.1] + [5.0, 0.0, 1.0]
+    model = LinearModel.from_features(np.column_stack((X, X[:, 0])), np.ones(50))
+    forms = np.array([[1.0, 0, 0, 1, 0], [0, -4, 2, 0, 0]])
+    rows = SlopeRows(forms, model)
+    # Parameters of equal scores have equal slopes: two columns are equal.
+    parameters = random.normal(size=5)
+    values = rows(model.scores(parameters), rows.initial_aux(None))
+    expected = [parameters[0] + parameters[3], parameters[2] / 2 - parameters[1]]
+    np.testing.assert_allclose(values.values, expected, rtol=1e-9)
+    by_parameters = values.jacobian.means_to_rows @ (values.jacobian.basis @ rows.columns.T)
+    np.testing.assert_allclose(by_parameters @ parameters, expected, rtol=1e-9)
 
 
 def draw(seed, n_samples=300):
@@ -62,3 +78,23 @@ def test_scores_of_equal_probabilities_of_groups_keep_their_order(
         assert (np.diff(rows @ model.rule_coef_) >= -1e-9).all()
     slopes = features.score_slopes()[0] @ model.rule_coef_
     assert (slopes >= -1e-9 * np.abs(model.rule_coef_).max()).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_bounds_are_kept_where_the_solver_alone_would_reverse_a_score(seed):
+    random = np.random.default_rng(seed)
+    groups = random.choice(["a", "b", "c"], 500, p=[0.5, 0.3, 0.2])
+    X = random.normal(size=(500, 4))
+    X[:, 0] += groups == "b"
+    X[:, 1] -= groups == "c"
+    y = X[:, 0] + X[:, 1] + X[:, 2] * X[:, 3] + random.logistic(size=500) > 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ConstrainedClassifierCV(
+            LogisticRegression(), LossParity(), tolerance=0.015, cv=3
+        ).fit(X, y, sensitive_features=groups)
+    assert model.constraint_violation_ == 0.0
+    odds = model.oof_decision_function_
+    losses = np.logaddexp(0.0, np.where(y, -odds, odds))
+    means = [losses[groups == one].mean() for one in "abc"]
+    assert max(means) - min(means) <= 0.015 + 1e-6
