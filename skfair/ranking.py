@@ -100,6 +100,7 @@ class PairScoreMixin:
         -------
         score : float
         """
+        check_alignment(X=X, y=y, query_id=query_id, sample_weight=sample_weight)
         scores = self.predict(X, sensitive_features=sensitive_features)
         query = _encode_queries(query_id, len(scores)).codes
         columns = {"y": y, "scores": scores, "query": query}

@@ -625,3 +625,14 @@ def test_an_interrupted_fit_leaves_the_earlier_one(estimator, data):
         name for name in before if name.endswith("_")
     }
     np.testing.assert_array_equal(predict(model, data), expected)
+
+
+@pytest.mark.parametrize("estimator", PREDICTING)
+def test_a_refused_fit_leaves_the_earlier_one(estimator, data):
+    model = fit(small(estimator), data)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    expected = predict(model, data)
+    with pytest.raises(ValueError, match="rows"):
+        fit(model, (data[0], data[1], data[2][:-1]), X=np.hstack([data[0], data[0]]))
+    assert {name: getattr(model, name) for name in before} == before
+    np.testing.assert_array_equal(predict(model, data), expected)

@@ -3,6 +3,8 @@
 A default index (0, 1, ...) meets any other as an array would, but not one that it reorders.
 """
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,14 @@ import pytest
 from skfair._partitions.collections import check_alignment
 from skfair.audit import Audit
 from skfair.monitoring import GapMonitor
-from tests.test_refusals import COLUMNS, list_functions
+from tests.test_refusals import (
+    COLUMNS,
+    IGNORES_GROUPS,
+    fit_aware,
+    list_fits,
+    list_functions,
+    list_methods,
+)
 
 N = 60
 LABELS = np.arange(100, 100 + N)
@@ -48,16 +57,54 @@ def index_by(column, labels):
     return make(np.asarray(column), index=labels)
 
 
-@pytest.mark.filterwarnings("ignore")
+def index_all(columns):
+    return {name: index_by(column, LABELS) for name, column in columns.items()}
+
+
+def reorder_each(columns):
+    """Columns of one index, of which one after the other is in another order."""
+    for name, column in columns.items():
+        reordered = index_by(np.asarray(column)[ORDER], LABELS[ORDER])
+        yield index_all(columns) | {name: reordered}
+
+
+quiet = pytest.mark.filterwarnings("ignore")
+
+
+@quiet
 @pytest.mark.parametrize("call, columns", CALLS)
 def test_columns_in_another_order_are_refused(call, columns):
-    indexed = {name: index_by(column, LABELS) for name, column in columns.items()}
-    expected = call(**indexed)
-    for name, column in columns.items():
+    expected = call(**index_all(columns))
+    for reordered in reorder_each(columns):
         with pytest.raises(ValueError, match="same pandas index"):
-            call(**indexed | {name: index_by(np.asarray(column)[ORDER], LABELS[ORDER])})
-        got = call(**indexed | {name: index_by(column, None)})
+            call(**reordered)
+    for name, column in columns.items():
+        got = call(**index_all(columns) | {name: index_by(column, None)})
         assert repr(got) == repr(expected)
+
+
+@quiet
+@pytest.mark.parametrize("fit, columns", [pytest.param(*one[1:], id=one[0]) for one in list_fits()])
+def test_fits_refuse_columns_in_another_order(fit, columns):
+    for reordered in reorder_each(columns):
+        with pytest.raises(ValueError, match="same pandas index"):
+            fit(**reordered)
+
+
+@pytest.mark.covering(0)
+@quiet
+@pytest.mark.parametrize(
+    "cls, method", [one for one in list_methods() if one.id != "FairKMeans.score"]
+)
+def test_methods_refuse_columns_in_another_order(cls, method):
+    model, columns = fit_aware(cls)
+    call = getattr(model, method)
+    names = set(inspect.signature(call).parameters) & columns.keys()
+    names -= {"sensitive_features"} if cls.__name__ in IGNORES_GROUPS else set()
+    for reordered in reorder_each({name: columns[name] for name in names}):
+        if len(names) > 1:
+            with pytest.raises(ValueError, match="same pandas index"):
+                call(**reordered)
 
 
 def test_a_default_index_does_not_meet_one_that_reorders_it():

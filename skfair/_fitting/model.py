@@ -16,6 +16,7 @@ from skfair._fitting.input import loss_weights
 from skfair._fitting.outcome import REPORT_ATTRIBUTE
 from skfair._groups.samples import check_metric_input
 from skfair._groups.state import PlainStateMixin
+from skfair._partitions.collections import check_alignment
 from skfair._problems.problem import ConstrainedProblem
 from skfair._utils.api import MatrixLike, make_docstring_decorator
 from skfair._utils.checks import check_column, join_names, resolve_name, to_floats
@@ -191,6 +192,7 @@ class GroupAwareScoreMixin:
             If predictions depend on the group and the groups are missing. A search scores this as
             its ``error_score``, nan by default.
         """
+        check_alignment(X=X, y=y, sample_weight=sample_weight)
         predicted = self.predict(X, sensitive_features=sensitive_features)
         groups = np.zeros(len(predicted))
         if not is_classifier(self):

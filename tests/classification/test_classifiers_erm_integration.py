@@ -1,13 +1,10 @@
 """ConstrainedERMClassifier among scikit-learn's pipelines, searches, ensembles and callbacks."""
 
-import pickle
-
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -164,16 +161,6 @@ def test_one_vs_rest_keeps_the_tolerance_of_each_class(enable_routing, data):
         assert reached <= 0.05
 
 
-@pytest.mark.parametrize("solver", ["sqp", "sqp-lbfgs"])
-def test_clone_and_pickle(solver, data):
-    X, y, groups = data
-    fitted = model(solver=solver).fit(X, y, sensitive_features=groups)
-    restored = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(restored.predict_proba(X), fitted.predict_proba(X))
-    again = clone(fitted).fit(X, y, sensitive_features=groups)
-    np.testing.assert_array_equal(again.coef_, fitted.coef_)
-
-
 def test_responses_agree_with_one_another(data):
     X, y, groups = data
     fitted = model().fit(X, y, sensitive_features=groups)
@@ -253,18 +240,6 @@ def test_the_warning_of_a_stopped_fit_that_misses_its_bound_names_the_callback(d
     with pytest.warns(InfeasibleConstraintWarning, match="A callback ended the fit before its end"):
         stopped.fit(X, y, sensitive_features=groups)
     assert stopped.status_ == "infeasible"
-
-
-@pytest.mark.callbacks
-def test_an_interrupt_leaves_the_earlier_fit(data):
-    X, y, groups = data
-    fitted = model().fit(X, y, sensitive_features=groups)
-    before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
-    fitted.set_callbacks(AfterIterations(3, KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        fitted.fit(X[:100, :2], y[:100], sensitive_features=groups[:100])
-    assert {name: vars(fitted)[name] for name in before} == before
-    assert gap(fitted, data) <= 0.02
 
 
 def test_verbose_prints_iterations(data, capsys):

@@ -3,13 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
@@ -483,25 +480,4 @@ def test_without_groups_the_fit_is_unconstrained_and_warns(data):
     assert model.constraint_violation_ is None
 
 
-def test_a_failed_fit_leaves_the_earlier_one_unchanged(data):
-    X, y, sex = data
-    model = fit_model(data)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="interval"):
-        model.set_params(interval=(0.5, 0.2)).fit(X[:, :2], y, sensitive_features=sex)
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
 # Pipelines ----------------------------------------------------------------------------
-
-
-def test_groups_are_routed_through_a_pipeline(data):
-    X, y, sex = data
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1, group_interactions=True)
-        pipeline = make_pipeline(StandardScaler(), model)
-        pipeline.fit(X, y, sensitive_features=sex)
-        assert len(pipeline[-1].groups_.counts) == 2
-        labels = pipeline.predict(X, sensitive_features=sex)
-        proba = pipeline.predict_proba(X, sensitive_features=sex)
-    np.testing.assert_array_equal(labels, proba[:, 1] > 0.5)

@@ -315,25 +315,6 @@ def test_a_frozen_classifier_must_be_fitted(data):
 # Features, rows and weights -----------------------------------------------------------
 
 
-@every
-@pytest.mark.parametrize(("bad", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_features_must_be_finite(estimator, bad, message, data, model_of):
-    X, y, groups = data
-    model = model_of(estimator)
-    broken = X.copy()
-    broken[3, 1] = bad
-    with pytest.raises(ValueError, match=f"contains {message}"):
-        fit(make(estimator), broken, y, groups)
-    with pytest.raises(ValueError, match=f"contains {message}"):
-        model.predict(broken, sensitive_features=groups)
-
-
-def test_a_real_target_must_be_finite(data):
-    X, y, groups = data
-    with pytest.raises(ValueError, match="Input y contains NaN"):
-        fit(make(PartialParityRegressor), X, np.where(y > 3, np.nan, y), groups)
-
-
 @pytest.mark.covering(1)
 @every_linear
 @pytest.mark.parametrize("interactions", [False, True])
@@ -364,55 +345,6 @@ def test_storage_does_not_matter(estimator, data):
 
 
 @every
-def test_a_fit_does_not_change_its_input(estimator, data):
-    X, y, groups = (part.copy() for part in data)
-    weights = np.ones(len(y))
-    for array in (X, y, groups, weights):
-        array.flags.writeable = False
-    assert_fair(fit(make(estimator), X, y, groups, weights), X, groups)
-
-
-@every
-def test_arguments_must_have_equal_lengths_and_indices(estimator, data):
-    X, y, groups = data
-    model = make(estimator)
-    with pytest.raises(ValueError, match="499 rows but there are 500 samples; pass one row per"):
-        fit(model, X, y, groups[1:])
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
-        fit(model, X, y[1:], groups)
-    with pytest.raises(ValueError, match="one weight for each of the 500 samples, but has 499"):
-        fit(model, X, y, groups, np.ones(499))
-    with pytest.raises(ValueError, match=r"same pandas index.*\.loc\[X\.index\].*to_numpy"):
-        fit(model, pd.DataFrame(X), y, pd.Series(groups)[::-1])
-    with pytest.raises(ValueError, match="same pandas index"):
-        fit(model, X, pd.Series(y), pd.Series(groups)[::-1])
-    with pytest.raises(ValueError, match="same pandas index"):
-        fit(model, pd.DataFrame(X), y, groups, pd.Series(np.ones(500))[::-1])
-
-
-@every
-def test_arguments_of_predict_must_have_equal_indices_and_names(estimator, data):
-    X, y, groups = data
-    model = fit(make(estimator), pd.DataFrame(X, columns=[*"abc"]), y, groups)
-    with pytest.raises(ValueError, match="same pandas index"):
-        model.predict(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(pd.DataFrame(X, columns=[*"cba"]), sensitive_features=groups)
-
-
-@every
-def test_weights_must_be_weights(estimator, data):
-    model = fit(make(estimator), *data)
-    for weights, message in (
-        (np.full(500, -1.0), "Negative values"),
-        (np.zeros(500), "at least one non-zero"),
-        (np.full(500, np.nan), "NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            fit(model, *data, weights)
-
-
-@every
 def test_samples_without_weight_are_absent(estimator, data, model_of):
     X, y, groups = data
     rng = np.random.default_rng(3)
@@ -428,17 +360,6 @@ def test_samples_without_weight_are_absent(estimator, data, model_of):
 
 
 @every
-def test_a_group_without_weight_is_dropped_by_name(estimator, data):
-    X, y, groups = data
-    names = np.array(["a", "b"], dtype=object)[groups]
-    names[:5] = "ghost"
-    weights = (np.arange(500) >= 5).astype(float)
-    with pytest.warns(UserWarning, match=r"without any sample weight .*'ghost'"):
-        model = fit(make(estimator), X, y, names, weights)
-    assert model.groups_.names == ["a", "b"]
-
-
-@every
 def test_integer_weights_equal_repeated_samples(estimator, data):
     X, y, groups = data
     weights = np.random.default_rng(1).integers(0, 4, 500)
@@ -449,15 +370,3 @@ def test_integer_weights_equal_repeated_samples(estimator, data):
         scores_of(weighted, X, groups), scores_of(repeated, X, groups), atol=1e-3
     )
     assert_fair(weighted, X, groups, weights)
-
-
-@every
-def test_a_failed_fit_leaves_the_earlier_one_unchanged(estimator, data):
-    X, y, groups = data
-    model = fit(make(estimator), *data)
-    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    with pytest.raises(ValueError, match="rows"):
-        fit(model, X[:, :2], y, groups[:-1])
-    assert {name: vars(model)[name] for name in before} == before
-    with pytest.raises(ValueError, match="2 features, but .* 3 features"):
-        model.predict(X[:, :2], sensitive_features=groups)

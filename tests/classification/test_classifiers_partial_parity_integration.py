@@ -236,33 +236,6 @@ def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, 
 # Copies and responses -----------------------------------------------------------------
 
 
-@pytest.mark.covering(0)
-@pytest.mark.parametrize(
-    "model",
-    [
-        make(PartialParityClassifier),
-        make(
-            PartialParityClassifier,
-            constraint="partial_demographic_parity",
-            group_interactions=True,
-        ),
-        make(PartialParityRegressor, tolerance=0.2),
-        make(PartialParityPostprocessor, estimator=LogisticRegression(C=0.1)),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_clone_and_pickle(model, data):
-    X, y, groups = data
-    fitted = clone(model).fit(X, y, sensitive_features=groups)
-    restored = pickle.loads(pickle.dumps(fitted))
-    again = clone(fitted).fit(X, y, sensitive_features=groups)
-    expected = fitted.predict(X, sensitive_features=groups)
-    for other in (restored, again):
-        np.testing.assert_array_equal(other.predict(X, sensitive_features=groups), expected)
-        assert other.objective_ == fitted.objective_
-    assert not vars(clone(fitted)).keys() & vars(fitted).keys() - set(model.get_params())
-
-
 def test_responses_agree_with_one_another(data):
     X, y, groups = data
     fitted = make(PartialParityClassifier).fit(X, y, sensitive_features=groups)

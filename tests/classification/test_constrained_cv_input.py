@@ -281,14 +281,6 @@ def test_known_groups_do_not_overlap(data):
         fit((X, y, members), group_estimator="sensitive_features")
 
 
-def test_a_fit_that_raises_leaves_the_earlier_one(data):
-    model = fit(data)
-    before = model.predict(data[0])
-    with pytest.raises(ValueError, match="only one sample of the class True"):
-        model.fit(data[0], np.arange(400) == 7, sensitive_features=data[2])
-    np.testing.assert_array_equal(model.predict(data[0]), before)
-
-
 # Warned of ----------------------------------------------------------------------------
 
 

@@ -147,16 +147,6 @@ def test_an_interrupted_refit_leaves_the_earlier_fit(model, data, where, error):
     np.testing.assert_array_equal(model.predict(X), labels)
 
 
-def test_a_refused_refit_leaves_the_earlier_fit(model, data):
-    X, groups = data
-    labels = model.fit(X, sensitive_features=groups).predict(X)
-    with pytest.raises(ValueError, match="rows"):
-        model.fit(np.hstack([X, X]), sensitive_features=groups[:-1])
-    with pytest.raises(ValueError, match="parameter"):
-        model.set_params(n_init=0).fit(np.hstack([X, X]), sensitive_features=groups)
-    np.testing.assert_array_equal(model.predict(X), labels)
-
-
 @pytest.mark.callbacks
 def test_a_broken_first_fit_leaves_no_fit(model, data):
     X, groups = data

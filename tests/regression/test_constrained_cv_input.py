@@ -155,15 +155,6 @@ def test_training_data_of_a_fitted_regressor_are_declared(data):
     assert held_out.constraint_violation_ == 0.0
 
 
-def test_a_fit_that_raises_leaves_the_earlier_one(data):
-    X, y, sex = data
-    model = fit(data)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="must return finite numbers"):
-        model.set_params(estimator=Numbers(lambda f: f * np.nan)).fit(X, y, sensitive_features=sex)
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
 def test_samples_that_belong_together_are_in_one_fold(data):
     X, y, sex = data
     ids = np.arange(len(y)) // 4

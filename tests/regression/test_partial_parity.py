@@ -16,7 +16,6 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.constraints._constraint import bind_all
-from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups import Samples
 from skfair.losses import AbsoluteLoss
 from skfair.metrics import (
@@ -153,10 +152,3 @@ def test_the_absolute_loss_is_rounded_in_units_of_the_target(data):
     smooth, exact, _ = make_terms(parity, Sigmoid(), None, None, unit)
     assert smooth[0].width == 2.0
     assert exact[0]([1.0], [0.0]).value == 1.0
-
-
-def test_without_groups_the_fit_is_unconstrained_and_warns(data):
-    X, y, _ = data
-    with pytest.warns(MissingSensitiveFeaturesWarning):
-        model = PartialParityRegressor().fit(X, y)
-    assert model.status_ == "unconstrained"

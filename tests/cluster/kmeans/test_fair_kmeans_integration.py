@@ -1,14 +1,12 @@
 """FairKMeans by its methods, and among scikit-learn's pipelines, searches and callbacks."""
 
 import os
-import pickle
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -257,19 +255,6 @@ def test_out_of_fold_labels_can_be_collected(enable_routing, data):
 # Parameters ---------------------------------------------------------------------------
 
 
-def test_a_clone_has_the_settings_and_no_fit(data):
-    X, groups = data
-    fitted_model = model(algorithm=Homotopy(max_samples=100), init=X[:3]).fit(
-        X, sensitive_features=groups
-    )
-    copy = clone(fitted_model)
-    assert not hasattr(copy, "labels_")
-    assert copy.algorithm.max_samples == 100
-    assert copy.algorithm is not fitted_model.algorithm
-    copy.fit(X, sensitive_features=groups)
-    np.testing.assert_array_equal(copy.labels_, fitted_model.labels_)
-
-
 def test_settings_change_for_the_next_fit(data):
     X, groups = data
     fitted_model = model().fit(X, sensitive_features=groups)
@@ -279,16 +264,6 @@ def test_settings_change_for_the_next_fit(data):
     np.testing.assert_array_equal(fitted_model.labels_, fresh.labels_)
     fitted_model.set_params(algorithm=AlternatingSwaps()).set_params(algorithm__n_iter=5)
     assert fitted_model.algorithm.n_iter == 5
-
-
-def test_a_pickled_fit_predicts_the_same(data):
-    X, groups = data
-    fitted_model = model().fit(X, sensitive_features=groups)
-    copy = pickle.loads(pickle.dumps(fitted_model))
-    np.testing.assert_array_equal(
-        copy.predict(X, sensitive_features=groups),
-        fitted_model.predict(X, sensitive_features=groups),
-    )
 
 
 # Callbacks ----------------------------------------------------------------------------

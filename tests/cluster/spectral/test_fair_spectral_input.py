@@ -10,7 +10,6 @@ import pytest
 from scipy import linalg, sparse
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import get_tags
@@ -332,16 +331,6 @@ def test_bad_parameters_are_refused(params, message):
     X = np.arange(8.0)[:, None]
     with pytest.raises(ValueError, match=message):
         model(**params).fit(X, sensitive_features=[0, 1] * 4)
-
-
-def test_numbers_of_samples_must_match(blobs):
-    X, groups = blobs
-    with pytest.raises(ValueError, match="119 rows but there are 120 samples"):
-        model().fit(X, sensitive_features=groups[:-1])
-    with pytest.raises(ValueError, match="same pandas index"):
-        model().fit(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
-    with pytest.raises(NotFittedError):
-        model().predict(X)
 
 
 def test_affinities_may_be_zero_on_the_diagonal(blobs):

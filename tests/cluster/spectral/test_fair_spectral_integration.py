@@ -1,12 +1,10 @@
 """FairSpectralClustering among scikit-learn's tools, and on real data."""
 
-import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -35,17 +33,6 @@ def blobs():
 
 
 # Repeatability and scikit-learn -------------------------------------------------------
-
-
-def test_clone_pickle_and_set_params(blobs):
-    X, groups = blobs
-    fitted = model(min_balance=1).fit(X, sensitive_features=groups)
-    restored = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(restored.labels_, fitted.labels_)
-    np.testing.assert_array_equal(restored.predict(X), fitted.predict(X))
-    changed = clone(fitted).set_params(n_clusters=2)
-    assert not hasattr(changed, "labels_")
-    assert set(changed.fit(X, sensitive_features=groups).labels_) == {0, 1}
 
 
 def test_groups_travel_through_a_pipeline(blobs):
