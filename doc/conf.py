@@ -79,6 +79,7 @@ WIDE = (
     "gallery/**",
     "api/index",
     "developer",
+    "decisions",
     "extending",
     "kernels",
     "testing",

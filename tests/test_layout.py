@@ -60,3 +60,20 @@ def test_files_and_functions_of_a_walk_exist(step):
             assert any(map(pattern.search, texts)), (path, name)
             n_names += 1
     assert n_names
+
+
+PLACEHOLDERS = {"skfair/X/M.py", "tests/X/test_M.py", "examples/section/plot_name.py"}
+"""Paths on the pages for developers that stand for others."""
+
+FOLDERS = ("skfair", "tests", "benchmarks", "doc", "examples", ".github", ".ci")
+
+
+@pytest.mark.parametrize(
+    "page", ["developer", "decisions", "extending", "kernels", "testing", "release"]
+)
+def test_paths_on_the_pages_for_developers_exist(page):
+    text = (DOC / f"{page}.rst").read_text(encoding="utf-8")
+    paths = re.findall(rf"``((?:{'|'.join(map(re.escape, FOLDERS))})/[^`\s]*)``", text)
+    missing = [one for one in {*paths} - PLACEHOLDERS if not (DOC.parent / one).exists()]
+    assert paths and missing == []
+    assert len(text.split()) <= 2000

@@ -632,8 +632,8 @@ def test_candidates_of_a_search_are_tested_from_the_best_on(applicants):
 def test_error_holds_at_both_margins():
     """A candidate of equal gap, and one at the margin of accuracy, are shown in 5 % at most."""
     rng = np.random.default_rng(0)
-    n, n_shown = 1500, np.zeros(2)
-    for _ in range(400):
+    n, n_draws, n_shown = 1000, 150, np.zeros(2)
+    for _ in range(n_draws):
         sex = rng.choice(["f", "m"], size=n)
         y = rng.random(n) < 0.5
         first = rng.random(n) < np.where(y, 0.8, 0.3) + 0.1 * (sex == "m")
@@ -644,4 +644,4 @@ def test_error_holds_at_both_margins():
         audit = Audit.from_predictions(y, first, sensitive_features=sex)
         for i, one in enumerate((equal, fair)):
             n_shown[i] += bool(audit.alternatives({"one": one}, margin=margin[i]).shown_names)
-    assert (n_shown / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)).all()
+    assert (n_shown / n_draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_draws)).all()

@@ -123,7 +123,10 @@ def test_any_model_keeps_it():
     assert model.constraint_violation_ == 0.0
 
 
-@pytest.mark.parametrize("n_samples, is_guaranteed", [(400, False), (20_000, True)])
+@pytest.mark.parametrize(
+    "n_samples, is_guaranteed",
+    [(400, False), pytest.param(20_000, True, marks=pytest.mark.slow)],
+)
 def test_guarantee_needs_samples(n_samples, is_guaranteed):
     X, y, groups = draw(n_samples)
     model = ConstrainedERMClassifier(PredictiveParity(), tolerance=0.1, confidence_level=0.9)
