@@ -167,7 +167,7 @@ def test_switching(problem):
 
 
 def test_switching_draws_its_answer_from_the_recorded_iterates(problem):
-    settings = {"output": "drawn", "first_recorded": 2, "batch_size": 8, "objective_step": 0.3}
+    settings = {"output": "drawn", "first_drawn": 2, "batch_size": 8, "objective_step": 0.3}
     every = [unknowns_after(StochasticSwitching(**settings | {"output": "best"}), problem, k + 1)
              for k in range(6)]  # fmt: skip
     answer = unknowns_after(StochasticSwitching(**settings), problem, 6)

@@ -464,8 +464,8 @@ class StochasticSwitching(LoopSolver):
         :math:`\eta^c`.
     output : {"best", "drawn"}, default="best"
         The answer: the feasible iterate of minimum objective among those at the end of an epoch, or
-        a random one of all iterates from `first_recorded` on, in proportion to the steps.
-    first_recorded : int, default=0
+        a random one of all iterates from `first_drawn` on, in proportion to the steps.
+    first_drawn : int, default=0
         :math:`k_0`, the first step whose iterate may be drawn.
     batch_size : int, default=32
         Samples per batch.
@@ -496,7 +496,7 @@ class StochasticSwitching(LoopSolver):
     objective_step: Positive = 0.05
     constraint_step: Positive = 0.05
     output: Literal["best", "drawn"] = "best"
-    first_recorded: NonNegativeInt = 0
+    first_drawn: NonNegativeInt = 0
     batch_size: PositiveInt = 32
 
     @classmethod
@@ -546,7 +546,7 @@ class StochasticSwitching(LoopSolver):
             else:
                 evaluation, G = self._evaluate_batch_rows(problem, one_sided, x, random_state)
                 slope = evaluation.pull_back(one_sided.multipliers(_mark_largest(G)))
-            if k >= self.first_recorded:
+            if k >= self.first_drawn:
                 total += step
                 # Reservoir sampling: the iterate drawn has probability proportional to its step.
                 drawn = x if random_state.uniform() * total < step else drawn

@@ -150,8 +150,8 @@ def test_idca_keeps_feasible_iterates_feasible_and_lowers_the_objective():
 def test_idca_with_the_settings_of_the_paper_is_nearly_feasible():
     task, start = problem(rounding=0.0)
     paper = IDCA.from_paper(epsilon=5e-3, inner_iter=150, max_iter=15)
-    assert isinstance(paper.inner, SwitchingSubgradient)
-    assert paper.inner.max_iter == 150
+    assert isinstance(paper.inner_solver, SwitchingSubgradient)
+    assert paper.inner_solver.max_iter == 150
     result = paper.solve(task, start)  # for any start
     assert result.violation <= 5e-3
     assert result.fun < np.log(2.0) - 0.05  # the loss of equal scores
