@@ -62,7 +62,8 @@ NEEDS = {"skfair.torch": "torch", "dask": "distributed", "plotting": "matplotlib
 """Packages that an example needs, by a word in it."""
 
 
-def test_most_pages_have_an_example():
+def test_every_page_that_shows_code_has_an_example():
+    assert {*EXAMPLES} == {path.stem for path in PAGES if ">>> " in read_page(path)}
     assert len(EXAMPLES) >= 30
     assert len(DISTINCT) == len(EXAMPLES) - 2
     assert {"README", "index", "install", "solvers", "networks", "large_data"} <= set(EXAMPLES)
