@@ -140,6 +140,14 @@ def client(cluster, connection):
 
 
 @pytest.fixture
+def enable_routing():
+    """Metadata is routed while the test runs."""
+    sklearn = importlib.import_module("sklearn")
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture
 def sources():
     """The tables of public files whose data sets are tested."""
     from skfair.datasets._fetch import SOURCES  # the process that starts the workers needs none

@@ -4,7 +4,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -30,12 +29,6 @@ from skfair.model_selection import best_subject_to
 
 GAP = "neg_demographic_parity_difference"
 CV = StratifiedKFold(3)
-
-
-@pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +170,10 @@ def test_responses_agree_with_one_another(data):
 
 
 class AfterIterations:
-    """Callback that stops, or raises, at the end of an iteration."""
+    """Callback that stops at the end of an iteration."""
 
-    def __init__(self, n_iterations, error=None):
-        self.n_iterations, self.error, self.n_ended = n_iterations, error, 0
+    def __init__(self, n_iterations):
+        self.n_iterations, self.n_ended = n_iterations, 0
 
     def setup(self, estimator, context):
         self.n_ended = 0
@@ -195,8 +188,6 @@ class AfterIterations:
         if context.max_subtasks != 0:
             return False
         self.n_ended += 1
-        if self.n_ended >= self.n_iterations and self.error:
-            raise self.error
         return self.n_ended >= self.n_iterations
 
 

@@ -6,7 +6,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -45,12 +44,6 @@ CLASSIFIERS = (PartialParityClassifier, PartialParityPostprocessor)
 PARTIAL = [name for name in METRICS if name.startswith("partial_")]
 
 every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda one: one.__name__)
-
-
-@pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -27,31 +27,10 @@ from skfair.metrics import (
     partial_statistical_parity_difference,
 )
 from skfair.regression import PartialParityRegressor
+from tests.classification.test_classifiers_partial_parity_input import fit, population, scores_of
 
 ROUNDING = 1e-12
 ALL = (PartialParityClassifier, PartialParityRegressor, PartialParityPostprocessor)
-
-
-def population(n_samples=500, n_groups=2, seed=0):
-    """Features, real target and group; the higher its number, the higher the group's values."""
-    rng = np.random.default_rng(seed)
-    groups = rng.integers(n_groups, size=n_samples)
-    X = rng.normal(size=(n_samples, 3))
-    X[:, 0] += groups
-    return X, X.sum(axis=1) + rng.logistic(size=n_samples) - 0.7, groups
-
-
-def fit(model, X, y, groups, sample_weight=None):
-    """The model, fitted to a real target, or to its sign if it is a classifier."""
-    target = y if isinstance(model, PartialParityRegressor) else y > 0
-    return model.fit(X, target, sensitive_features=groups, sample_weight=sample_weight)
-
-
-def scores_of(model, X, groups):
-    respond = (
-        model.predict if isinstance(model, PartialParityRegressor) else model.decision_function
-    )
-    return respond(X, sensitive_features=groups)
 
 
 def difference(model, X, y, groups, sample_weight=None):

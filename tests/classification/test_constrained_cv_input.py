@@ -48,12 +48,6 @@ def data():
     return X, (X.sum(axis=1) + rng.logistic(size=400) > 0.5).astype(int), sex
 
 
-@pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 def fit(data, estimator=NB, weights=None, **params):
     X, y, sex = data
     model = ConstrainedClassifierCV(

@@ -62,12 +62,6 @@ class GroupAwareKMeans(KMeans):
 
 
 @pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-@pytest.fixture
 def data():
     rng = np.random.default_rng(0)
     groups = np.array(["a", "b"] * 24)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -21,6 +20,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import get_scorer, mean_score_difference
 from skfair.model_selection import best_subject_to
 from skfair.regression import ConstrainedRegressorCV
+from tests.classification.test_constrained_cv_input import Tasks
 from tests.postprocessing.databases import DATABASES
 
 BASE = LinearRegression()
@@ -34,12 +34,6 @@ def data():
     X = rng.normal(size=(400, 3))
     X[:, 0] += sex == "m"
     return X, 10.0 * X.sum(axis=1) + 5.0 * rng.normal(size=400), sex
-
-
-@pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
 
 
 def make(estimator=BASE, constraint="mean_parity", **params):
@@ -333,21 +327,6 @@ def test_the_rule_that_is_exported_predicts_as_predict_does(data, params):
         np.testing.assert_allclose(in_sql, model.predict(X, sensitive_features=sex), rtol=1e-9)
     with pytest.raises(ValueError, match="format must be .* got 'json'"):
         model.export_rule("json")
-
-
-class Tasks:
-    """A callback that notes which tasks end."""
-
-    def __init__(self):
-        self.ended = []
-
-    def setup(self, estimator, context):
-        """Nothing to prepare."""
-
-    teardown = on_fit_task_begin = setup
-
-    def on_fit_task_end(self, estimator, context):
-        self.ended.append((context.task_name, context.max_subtasks))
 
 
 @pytest.mark.callbacks

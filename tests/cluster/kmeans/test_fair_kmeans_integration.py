@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize, scale
@@ -19,12 +17,6 @@ from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFea
 from skfair.metrics import balance_score, get_scorer
 
 CV = KFold(3)
-
-
-@pytest.fixture
-def enable_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +86,6 @@ def test_columns_of_transform_are_named(fitted_model):
     assert fitted_model.get_feature_names_out().tolist() == [f"fairkmeans{k}" for k in range(3)]
 
 
-def test_nothing_works_before_fit(data):
-    X, _ = data
-    for method in ("predict", "transform", "score"):
-        with pytest.raises(NotFittedError):
-            getattr(FairKMeans(), method)(X)
-
-
 def test_predict_with_groups_repeats_a_fit_without_offsets():
     X = np.array([[0.0], [0.1], [9.0], [9.1]])
     groups = [0, 1, 0, 1]
@@ -152,11 +137,6 @@ def test_predict_of_a_pipeline_takes_groups(enable_routing, data):
     np.testing.assert_array_equal(fitted_model.predict(X), fitted_model[-1].predict(scaled))
     assert (with_groups != fitted_model.predict(X)).any()
     np.testing.assert_array_equal(fitted_model.transform(X), fitted_model[-1].transform(scaled))
-
-
-def test_a_pipeline_without_groups_warns(enable_routing, data):
-    with pytest.warns(MissingSensitiveFeaturesWarning):
-        pipeline().fit(data[0])
 
 
 def test_a_pipeline_names_its_columns(enable_routing, data):

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
+from tests.cluster.spectral.test_fair_spectral import two_cliques
 
 STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]
 
@@ -42,13 +43,6 @@ def blobs():
     """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
     X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
     return X, np.array(["a", "b"])[groups]
-
-
-def two_cliques():
-    """Nodes 0-3 and 4-7, complete but for loops, and the edge 3-4 between them."""
-    graph = linalg.block_diag(*[np.ones((4, 4)) - np.eye(4)] * 2)
-    graph[3, 4] = graph[4, 3] = 1
-    return graph
 
 
 # Affinities ---------------------------------------------------------------------------
