@@ -63,8 +63,6 @@ def count_prose(text):
 
 
 PAGES = sorted(page for page in re.findall(r"<(\w+)>$", GUIDE, flags=re.MULTILINE))
-GENERATED = {"changelog", "metrics_table", "papers_table", "tasks_table"}
-"""Texts that `make doc` writes beside the pages."""
 
 
 @pytest.mark.parametrize("page", PAGES)

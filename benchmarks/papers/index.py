@@ -102,7 +102,6 @@ LINEAR_CHOICES = (
 IDCA_CHOICES = ("encoding and scale of the columns", "split")
 RESIDUAL = "the penalty follows R(i + 1), not R(i)"
 SHIFT = "omega, the shift of M"
-_EXACT = (PRINTED_SIZES.largest_exact, SIZES.largest_exact)
 _ROWS = (_kernel_rows(PRINTED_SIZES), _kernel_rows(SIZES))
 SPECTRAL_FULL = "python -m benchmarks spectral-full"
 

@@ -42,7 +42,6 @@ def count_calls(monkeypatch, module, function):
 
 
 SWAPS = AlternatingSwaps(n_iter=50)
-PERCENTILES = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.1)
 PASSES = [
     ("kmeans", "_exchange_pass", FairKMeans(3, random_state=0), 200),
     (

@@ -20,6 +20,7 @@ from skfair.metrics import (
     partial_statistical_parity_difference,
 )
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from tests.classification.test_classifiers_erm import draw
 
 # A column of the group stands for its intercepts here.
 pytestmark = pytest.mark.filterwarnings(
@@ -37,16 +38,6 @@ EVERY = [
     PartialParityClassifier,
     PartialParityRegressor,
 ]
-
-
-def draw(seed=0, n_samples=400, n_groups=2, ties=False):
-    """Features that depend on the group, and labels that depend on both."""
-    rng = np.random.default_rng(seed)
-    groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
-    y = rng.normal(size=len(groups)) + 0.8 * groups > 0.4 * n_groups
-    y[: 2 * n_groups] = np.tile([False, True], n_groups)  # no (group, class) is empty
-    X = rng.normal(size=(len(groups), 3)) + np.column_stack((groups, y, 0 * y))
-    return (np.round(X) if ties else X), y.astype(int), groups
 
 
 @pytest.fixture(scope="module")
