@@ -112,8 +112,9 @@ test-bench: $(BENCH)/.installed
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest
 
-test-lowest: LOWEST_TESTS := $(addprefix tests/,groups statistics metrics plotting constraints problems ranking \
-	regression fitting cluster/kmeans/test_fair_kmeans.py cluster/kmeans/test_fair_kmeans_input.py \
+test-lowest: LOWEST_TESTS := $(addprefix tests/,groups statistics metrics plotting bound constraints problems ranking \
+	regression fitting postprocessing/test_query_rankers.py \
+	cluster/kmeans/test_fair_kmeans.py cluster/kmeans/test_fair_kmeans_input.py \
 	classification/test_classifiers_erm.py classification/test_classifiers_erm_input.py \
 	classification/test_constrained_cv_input.py)
 test-lowest-all: LOWEST_TESTS := tests
@@ -124,7 +125,7 @@ test-lowest test-lowest-all: $(LOWEST)/.installed
 		-p no:cacheprovider -n auto -m "not slow" $(LOWEST_TESTS)
 
 # Of what depends on the versions of Python and of other packages, as much as takes two minutes.
-SELECTION := test_common.py test_registries.py commands/test_audit_report.py constraints solvers \
+SELECTION := test_common.py test_registries.py commands/test_audit_report.py bound constraints solvers \
 	$(addprefix classification/test_,constrained_cv.py constrained_cv_classes.py classifiers_erm.py \
 		classifiers_erm_mixed.py classifiers_partial_parity_input.py) \
 	$(addprefix cluster/,kmeans/test_fair_kmeans.py kmeans/test_fair_kmeans_input.py \

@@ -106,7 +106,6 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge(monkeypatch):
     ("change", "message"),
     [
         ({"missing": "error", "odds_ratio": 2.0}, "is about samples whose group is missing"),
-        ({"missing": "random"}, "missing must be one of 'error', 'exclude'"),
         ({"constraint": "mean_parity"}, "is for differences and ratios of rates of decisions"),
         ({"constraint": EqualOpportunity(reference="overall")}, "is for differences and ratios"),
         ({"sample_weight": RNG.random(8000)}, "not implemented for sample_weight"),
