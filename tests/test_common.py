@@ -13,12 +13,14 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 import skfair
 from skfair._groups.events import REPORT_COLUMNS
@@ -64,9 +66,22 @@ CONSTRAINED = [thing for thing in PREDICTING if thing not in CONFORMAL]
 """Estimators whose predictions are under constraints; sets of others are."""
 TRAINED = [thing for thing in CONSTRAINED if is_classifier(thing()) or is_regressor(thing())]
 
-EXPECTED_FAILURES = {
+WEIGHT_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+TURNED_LABELS = (
+    {
+        "ConstrainedERMClassifier": dict.fromkeys(
+            WEIGHT_CHECKS,
+            "Before scikit-learn 1.7 these checks make two classes of three by the first label of "
+            "each target, one of which is shuffled, so the two fits get different classes.",
+        )
+    }
+    if parse_version(sklearn.__version__) < parse_version("1.7")
+    else {}
+)
+"""Checks that fail for classifiers of two classes alone, where a version of scikit-learn errs."""
+EXPECTED_FAILURES = TURNED_LABELS | {
     "FairKMeans": dict.fromkeys(
-        [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
+        WEIGHT_CHECKS,
         "k-means++ draws its centres from the samples, so a repeated sample is another random "
         "start than a sample of weight two; scikit-learn's own KMeans has the same exception.",
     ),
@@ -190,6 +205,7 @@ FAILURES_WITH_GROUPS = {
     # As without groups, see EXPECTED_FAILURES.
     "FairKMeans": dict.fromkeys(EXPECTED_FAILURES["FairKMeans"], "not equivalent to fitting"),
     "FairKMedoids": dict.fromkeys(EXPECTED_FAILURES["FairKMedoids"], "not equivalent to fitting"),
+    **{name: dict.fromkeys(checks, "not equivalent to") for name, checks in TURNED_LABELS.items()},
     # The features of these checks are noise, and their 50 to 100 samples too few for the tolerance.
     "PartialParityRegressor": NOT_FEASIBLE,
     "PartialParityClassifier": NOT_FEASIBLE
