@@ -104,9 +104,9 @@ BENCH := .venv-bench
 
 test-bench: $(BENCH)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
-		tests/benchmarks/test_commands.py tests/benchmarks/test_any_model_columns.py \
+		tests/benchmarks/test_benchmarks.py tests/classification/test_constrained_cv_any_model_columns.py \
 		tests/postprocessing/test_base_loss.py tests/regression/test_rule_losses.py \
-		tests/ranking/test_query_rankers.py tests/classification/test_onnx.py
+		tests/postprocessing/test_query_rankers.py tests/classification/test_classification_onnx.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 # LOWEST_TESTS names some files and folders of tests alone.
@@ -119,9 +119,9 @@ test-lowest: $(LOWEST)/.installed
 		-p no:cacheprovider -n auto -m "not slow" $(LOWEST_TESTS)
 
 # Of what depends on the versions of Python and of other packages, as much as takes two minutes.
-SELECTION := test_common.py test_registries.py commands/test_report.py constraints solvers \
-	$(addprefix classification/test_,constrained_cv.py constrained_cv_classes.py constrained_erm.py \
-		constrained_erm_mixed.py partial_parity_input.py) \
+SELECTION := test_common.py test_registries.py commands/test_audit_report.py constraints solvers \
+	$(addprefix classification/test_,constrained_cv.py constrained_cv_classes.py classifiers_erm.py \
+		classifiers_erm_mixed.py classifiers_partial_parity_input.py) \
 	$(addprefix cluster/,kmeans/test_fair_kmeans.py kmeans/test_fair_kmeans_input.py \
 		spectral/test_fair_spectral.py spectral/test_fair_spectral_input.py)
 NEWEST := .venv-newest

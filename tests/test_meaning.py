@@ -372,14 +372,14 @@ CLIENTS = {
 """Clients of one model, by the public name; fits are those of the estimators above."""
 
 TESTED_ELSEWHERE = {
-    "check_constraint": "tests/constraints/test_check.py",
+    "check_constraint": "tests/constraints/test_constraint_check.py",
     "last_shown": "tests/audit/test_last_shown.py",  # claims of Audit.certify
     "Audit.alternatives": "tests/audit/test_alternatives.py",
     "ConstraintTerm": "tests/torch/test_term.py",
     "constraint_values": "tests/torch/test_loop.py",
     "gap_importance": "tests/audit/test_importance.py",
     "required_sample_size": "below",
-    "PartialParityClassifier.from_paper": "tests/classification/test_partial_parity.py",
+    "PartialParityClassifier.from_paper": "tests/classification/test_classifiers_partial_parity.py",
 }
 """Other public callables that take constraints or bounds, and the tests of their numbers."""
 

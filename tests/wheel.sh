@@ -23,5 +23,5 @@ python -c 'from importlib.resources import files; files("skfair.audit").joinpath
 python -m pip install --quiet --disable-pip-version-check "$wheel[test]"
 python -m pytest -q -n auto -p no:cacheprovider tests/utils tests/test_registries.py \
     tests/test_without_numba.py tests/test_typing.py tests/cluster/kmeans/test_fair_kmeans_input.py \
-    tests/classification/test_constrained_erm_input.py
+    tests/classification/test_classifiers_erm_input.py
 python -m pytest -q -n auto -p no:cacheprovider --pyargs skfair.metrics

@@ -81,7 +81,7 @@ _TABLE = re.compile(r"^(Parameters|Returns|Yields)\n-{3,}", re.MULTILINE)
 
 TEXT_EXCEPTIONS = {
     ("benchmarks/papers/index.py", "census"): "the data set Census of a paper",
-    ("tests/datasets/test_bank_marketing.py", "price"): "the consumer price index",
+    ("tests/datasets/test_people_bank_marketing.py", "price"): "the consumer price index",
     ("doc/papers.rst", "census"): "the survey that a paper counts groups of",
     ("doc/fair_classification.rst", "price"): "the name of an author",
     ("skfair/datasets/_people.py", "price"): "the consumer price index",

@@ -324,7 +324,7 @@ PAPERS = (
             ),
             Entry(
                 "Table 2",
-                "python -m pytest tests/solvers/literature/test_plada.py",
+                "python -m pytest tests/solvers/literature/test_proximal_plada.py",
                 "PLADA.from_paper has the settings of models 5.1 and 5.2, and StochasticPLADA."
                 "from_paper those of the network. The slack step of the former exceeds the bound "
                 "of the paper's own theorem, which gives a warning.",
@@ -412,7 +412,7 @@ PAPERS = (
         (
             Entry(
                 "Table 1",
-                "python -m pytest tests/metrics/test_losses.py",
+                "python -m pytest tests/metrics/test_regression_losses.py",
                 "The three loss gaps are constraints and metrics. The sum of equalised odds is "
                 'aggregate="sum"; the larger of the two gaps is the default.',
                 {"constraints": (3, 3)},

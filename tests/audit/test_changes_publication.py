@@ -9,7 +9,7 @@ import pytest
 
 from skfair.__main__ import main
 from skfair.audit import Audit, SensitiveFeatures
-from tests.audit.test_publication import MINIMUM, Reader
+from tests.audit.test_protection import MINIMUM, Reader
 
 SIZES = {"f": 300, "m": 400, "n": 500}
 

@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items):
     folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
         if str(item.path).startswith(folder) and item.path.name not in (
-            "test_commands.py",
+            "test_benchmarks.py",
             "test_optimum.py",
         ):
             item.add_marker(pytest.mark.slow)

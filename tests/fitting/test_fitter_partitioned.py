@@ -16,8 +16,8 @@ from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, Fal
 from skfair.metrics import METRICS
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
-from tests.fitting.test_enforcement import draw as draw_few
-from tests.fitting.test_enforcement import make_fitter
+from tests.fitting.test_enforce import draw as draw_few
+from tests.fitting.test_enforce import make_fitter
 
 N_SAMPLES = 6000
 

@@ -8,7 +8,7 @@ from skfair.classification import ConstrainedMLPClassifier, PartialParityClassif
 from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA
 from skfair.solvers.literature import StochasticIDCA
-from tests.solvers.literature.test_idca import draw_samples, problem
+from tests.solvers.literature.test_proximal_idca import draw_samples, problem
 
 
 @pytest.fixture(scope="module")

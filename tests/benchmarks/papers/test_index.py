@@ -18,7 +18,7 @@ from skfair import classification, cluster, solvers
 from skfair._groups import check_groups
 from skfair._problems.mlp import MLPModel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ENTRIES = [entry for paper in PAPERS for entry in paper.entries]
 
 

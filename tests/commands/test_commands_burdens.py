@@ -12,7 +12,7 @@ from skfair.__main__ import main
 from skfair.audit import Audit, Claim, FairnessReport, verify
 from skfair.constraints import DemographicParity
 from skfair.monitoring import GapMonitor
-from tests.audit.test_burdens import FILED, draw_decisions, read_table
+from tests.audit.test_audit_burdens import FILED, draw_decisions, read_table
 
 COLUMNS = ["--prediction", "d", "--sensitive", "race"]
 BURDEN = ["--positive", "yes", "--burden"]

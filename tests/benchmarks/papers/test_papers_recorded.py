@@ -19,7 +19,7 @@ from benchmarks.record_tables import RecordTable
 from benchmarks.runner import BENCHMARKS, main, run
 from benchmarks.timing import FULL
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECORDED = FULL._replace(recorded_only=True)
 FOLDER = ROOT / "benchmarks" / "papers" / "recorded"
 FINDINGS = " ".join(entry.finding for paper in PAPERS for entry in paper.entries)
@@ -65,7 +65,7 @@ def test_every_table_of_records_belongs_to_a_benchmark_that_names_it():
     ["many-clusters", "many-groups", "optimum", "partial-networks", "ranking-pairs", "torch-loops"],
 )
 def test_recorded_shows_runs(name):
-    """Others are compared with pages below, and erm-time-course in test_papers.py."""
+    """Others are compared with pages below, and erm-time-course in test_index.py."""
     try:
         report = run(name, RECORDED)
     except OSError as error:

@@ -14,8 +14,8 @@ from skfair.constraints import DemographicParity, EqualizedOdds, RateParity
 from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
-from tests.fitting.test_enforcement import draw as draw_samples
-from tests.fitting.test_enforcement import make_fitter
+from tests.fitting.test_enforce import draw as draw_samples
+from tests.fitting.test_enforce import make_fitter
 
 
 def test_a_number_between_two_does_not_hang_on_their_last_digits():

@@ -81,6 +81,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("make_model", REFUSED)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.model_selection import fit_ladder
-from tests.postprocessing.test_memory import FITS, GROUPS, Counted, X, Y
+from tests.postprocessing.test_folds_memory import FITS, GROUPS, Counted, X, Y
 
 LINEAR = LogisticRegression()
 SAMPLES = {"X": X, "y": Y, "sensitive_features": GROUPS}
