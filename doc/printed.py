@@ -352,9 +352,9 @@ def _digest_pictures():
 
 
 def _read_input(name):
-    """The bytes of a file; of stored records without what made them."""
-    if name.endswith(".json"):
-        return json.dumps(_load(HOME / name)["records"]).encode()
+    """The bytes of a file, or of the values at a path of records."""
+    if "|" in name:
+        return json.dumps(_find_values(name)).encode()
     return (HOME / name).read_bytes()
 
 
