@@ -89,12 +89,17 @@ def _is_arrow(table: object) -> bool:
 
 def safe_indexing(X: TableLike, indices: Any, *, axis: int = 0) -> Any:
     """Rows or columns of X; scikit-learn takes those of pyarrow from version 1.7 on."""
-    if not _is_arrow(X):
-        return index_by_sklearn(X, indices, axis=axis)
+    if _is_arrow(X):
+        return _take_arrow(X, indices, axis)
+    return index_by_sklearn(X, indices, axis=axis)
+
+
+def _take_arrow(table: Any, indices: Any, axis: int) -> Any:
+    """Rows or columns of a table or column of pyarrow."""
     if axis == 0:
-        return X.take(np.arange(len(X))[indices])
-    names = np.array(X.column_names, dtype=object)
-    return X.select(indices if {*indices} <= {*names} else names[indices].tolist())
+        return table.take(np.arange(len(table))[indices])
+    names = np.array(table.column_names, dtype=np.object_)
+    return table.select(indices if {*indices} <= {*names} else names[indices].tolist())
 
 
 def check_method_params(
