@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from skfair._bound.bound import ConstraintSystem
 from skfair._groups import check_groups
@@ -22,7 +21,9 @@ class Network:
         self.n_parameters = 3 * X.shape[1] + 4
 
     def initial(self, random_state=None):
-        return check_random_state(random_state).normal(size=self.n_parameters)
+        if isinstance(random_state, np.random.RandomState):  # which NumPy 2.0 does not take
+            random_state = random_state._bit_generator
+        return np.random.default_rng(random_state).normal(size=self.n_parameters)
 
     def evaluate(self, parameters):
         return NetworkPoint(self.X, parameters)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, TypeGuard
 
 import numpy as np
 from sklearn import metrics
@@ -82,24 +82,24 @@ def check_sample_weight(
     return weights
 
 
-def _is_arrow(table: object) -> bool:
+def _is_arrow(table: object) -> TypeGuard[Any]:
     """Whether a table or column is of pyarrow."""
     return hasattr(table, "to_pylist") and hasattr(table, "take")
 
 
-def safe_indexing(X: TableLike, indices: Any, *, axis: int = 0) -> Any:
+def safe_indexing(
+    X: TableLike, indices: np.ndarray | Sequence[int] | Sequence[str] | int, *, axis: int = 0
+) -> Any:
     """Rows or columns of X; scikit-learn takes those of pyarrow from version 1.7 on."""
-    if _is_arrow(X):
-        return _take_arrow(X, indices, axis)
-    return index_by_sklearn(X, indices, axis=axis)
-
-
-def _take_arrow(table: Any, indices: Any, axis: int) -> Any:
-    """Rows or columns of a table or column of pyarrow."""
+    if not _is_arrow(X):
+        return index_by_sklearn(X, indices, axis=axis)
     if axis == 0:
-        return table.take(np.arange(len(table))[indices])
-    names = np.array(table.column_names, dtype=np.object_)
-    return table.select(indices if {*indices} <= {*names} else names[indices].tolist())
+        return X.take(np.arange(len(X))[np.asarray(indices)])
+    if isinstance(indices, int | str):
+        return X.column(indices)
+    names = np.array(X.column_names, dtype=object)
+    is_named = {*indices} <= {*names}
+    return X.select(indices if is_named else names[np.asarray(indices)].tolist())
 
 
 def check_method_params(

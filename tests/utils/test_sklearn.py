@@ -51,6 +51,8 @@ def test_columns_of_arrow_are_selected_by_name_and_position(columns):
     for packed in (table, table.to_batches()[0]):
         selected = safe_indexing(packed, columns, axis=1).to_pydict()
         assert list(selected.items()) == [("c", [5, 6]), ("a", [1, 2])]
+        for one in ("c", 2):
+            assert safe_indexing(packed, one, axis=1).to_pylist() == [5, 6]
 
 
 def test_parameters_with_one_value_per_sample_are_divided_as_the_samples():
