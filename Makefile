@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest test-lowest-all \
+.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest \
 	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench figures figures-tonight environments newest-environment clean
 .NOTPARALLEL:
 
@@ -28,8 +28,7 @@ help:
 	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-triples  fits that have all triples of settings, each again after a change"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, their models, and ONNX"
-	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
-	@echo "make test-lowest-all  the tests without the slow ones, with the lowest versions"
+	@echo "make test-lowest  the tests without the slow ones, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
 	@echo "make test-torch  the tests of skfair.torch, in an environment with PyTorch"
 	@echo "make doctest every example of the documentation"
@@ -110,16 +109,11 @@ test-bench: $(BENCH)/.installed
 		tests/postprocessing/test_query_rankers.py tests/classification/test_classification_onnx.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
+# LOWEST_TESTS names some files and folders of tests alone.
 LOWEST := .venv-lowest
+LOWEST_TESTS := tests
 
-test-lowest: LOWEST_TESTS := $(addprefix tests/,groups statistics metrics plotting bound constraints problems ranking \
-	regression fitting postprocessing/test_query_rankers.py \
-	cluster/kmeans/test_fair_kmeans.py cluster/kmeans/test_fair_kmeans_input.py \
-	classification/test_classifiers_erm.py classification/test_classifiers_erm_input.py \
-	classification/test_constrained_cv_input.py)
-test-lowest-all: LOWEST_TESTS := tests
-
-test-lowest test-lowest-all: $(LOWEST)/.installed
+test-lowest: $(LOWEST)/.installed
 	NUMBA_CACHE_DIR=$(LOWEST)/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 		$(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest -W ignore::DeprecationWarning \
 		-p no:cacheprovider -n auto -m "not slow" $(LOWEST_TESTS)

@@ -13,6 +13,7 @@ A sentence is recognised by its words, whatever white space is between them.
 import hashlib
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -64,19 +65,27 @@ OF_ALL = {
 # Records of a command.
 
 
-def run(name, recorded_only=False):
-    """Run a benchmark in full, or load its runs of the repository, and store its records."""
+def run(name, recorded_only=False, cells=()):
+    """Run a benchmark in full, or load its runs of the repository, and store its records.
+
+    With `cells` only those whose names contain one of these texts are run.
+    """
     import benchmarks.__main__  # noqa: F401, one thread: sets it before numpy is imported
     from benchmarks.runner import run as run_benchmark
     from benchmarks.timing import FULL
 
     start = process_time()
     made_by = {
-        "command": f"python -m benchmarks {name}" + " --recorded" * recorded_only,
+        "command": shlex.join(
+            ["python", "-m", "benchmarks", name]
+            + ["--recorded"] * recorded_only
+            + (["--cells", *cells] if cells else [])
+        ),
         "commit": _read_commit(),
         "date": str(date.today()),
     }
-    report = run_benchmark(name, FULL._replace(recorded_only=recorded_only))
+    budget = FULL._replace(recorded_only=recorded_only, cells=tuple(cells))
+    report = run_benchmark(name, budget)
     made_by |= {
         "CPU seconds": round(process_time() - start),
         "runs": FULL.n_runs,
@@ -352,9 +361,9 @@ def _digest_pictures():
 
 
 def _read_input(name):
-    """The bytes of a file; of stored records without what made them."""
-    if name.endswith(".json"):
-        return json.dumps(_load(HOME / name)["records"]).encode()
+    """The bytes of a file, or of the values at a path of records."""
+    if "|" in name:
+        return json.dumps(_find_values(name)).encode()
     return (HOME / name).read_bytes()
 
 
@@ -368,11 +377,14 @@ def main(arguments=None):
     parser.add_argument("action", choices=["run", "write", "check", "seal", "tonight"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run")
     parser.add_argument("--recorded", action="store_true", help="load the runs of the repository")
+    parser.add_argument(
+        "--cells", nargs="+", default=[], help="run these alone, by a part of a name"
+    )
     options = parser.parse_args(arguments)
     if options.action == "run":
         sys.path.insert(0, str(HOME))
         for name in options.names:
-            run(name, options.recorded)
+            run(name, options.recorded, options.cells)
         return 0
     if options.action == "tonight":
         print(*list_tonight(date.today().weekday()))

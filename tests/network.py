@@ -21,6 +21,8 @@ class Network:
         self.n_parameters = 3 * X.shape[1] + 4
 
     def initial(self, random_state=None):
+        if isinstance(random_state, np.random.RandomState):  # which NumPy 2.0 does not take
+            random_state = random_state._bit_generator
         return np.random.default_rng(random_state).normal(size=self.n_parameters)
 
     def evaluate(self, parameters):

@@ -13,12 +13,14 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 import skfair
 from skfair._groups.events import REPORT_COLUMNS
@@ -64,9 +66,25 @@ CONSTRAINED = [thing for thing in PREDICTING if thing not in CONFORMAL]
 """Estimators whose predictions are under constraints; sets of others are."""
 TRAINED = [thing for thing in CONSTRAINED if is_classifier(thing()) or is_regressor(thing())]
 
-EXPECTED_FAILURES = {
+WEIGHT_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+TURNED_LABELS = {
+    name: dict.fromkeys(
+        WEIGHT_CHECKS,
+        "Before scikit-learn 1.7 these checks make two classes of three by the first label of each "
+        "target, one of which is shuffled, so the two fits get different classes.",
+    )
+    for name in (
+        "ConstrainedERMClassifier",
+        "ConstrainedMLPClassifier",
+        "PartialParityClassifier",
+        "PartialParityPostprocessor",
+    )
+    if parse_version(sklearn.__version__) < parse_version("1.7")
+}
+"""Checks that fail for classifiers of two classes alone, where a version of scikit-learn errs."""
+EXPECTED_FAILURES = TURNED_LABELS | {
     "FairKMeans": dict.fromkeys(
-        [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
+        WEIGHT_CHECKS,
         "k-means++ draws its centres from the samples, so a repeated sample is another random "
         "start than a sample of weight two; scikit-learn's own KMeans has the same exception.",
     ),
@@ -199,6 +217,7 @@ FAILURES_WITH_GROUPS = {
     | {"check_classifiers_train": "^$"},
 }
 """The checks that estimators with groups fail, each with the pattern of its message."""
+TURNED_MESSAGES = dict.fromkeys(WEIGHT_CHECKS, "not equivalent to fitting")
 
 
 def groups_of(X):
@@ -249,7 +268,9 @@ def inject_groups(monkeypatch, estimator):
 def check_with_groups(monkeypatch, estimator, check, failures=FAILURES_WITH_GROUPS):
     """Run a check of scikit-learn of an estimator that is passed groups."""
     inject_groups(monkeypatch, type(estimator))
-    message = failures.get(type(estimator).__name__, {}).get(check.func.__name__)
+    name = type(estimator).__name__
+    turned = TURNED_MESSAGES if name in TURNED_LABELS else {}
+    message = (failures.get(name, {}) | turned).get(check.func.__name__)
     with nullcontext() if message is None else pytest.raises(Exception, match=message):
         check(estimator)
 

@@ -55,6 +55,7 @@ def make_monitor():
 
 
 def log_iterations():
+    pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
     log = FitMonitor()
     fit(FairKMeans(2, random_state=0).set_callbacks(log))
     return log.log

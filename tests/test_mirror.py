@@ -101,26 +101,26 @@ def test_the_longest_name_of_a_module_is_found(test, module):
 def group_by_module(root, tests, left_out=()):
     """Test files, relative to their folder, by the names of the module that they test."""
     modules = {names_below(path, root) for path in list_modules(root)}
-    found = {}
+    tests_of = {}
     for path in sorted(tests.rglob("test_*.py")):
         test = path.relative_to(tests)
         if test.parts[0] not in left_out:
             module = find_module((*test.parts[:-1], test.stem), modules)
-            found.setdefault(module, []).append(test.as_posix())
-    return found
+            tests_of.setdefault(module, []).append(test.as_posix())
+    return tests_of
 
 
 OF_PACKAGE = group_by_module(PACKAGE, TESTS, ELSEWHERE)
 
 
 @pytest.mark.parametrize(
-    "found",
+    "tests_of",
     [OF_PACKAGE, group_by_module(BENCHMARKS, TESTS / "benchmarks")],
     ids=["package", "benchmarks"],
 )
-def test_the_name_of_a_test_file_begins_with_a_module(found):
-    assert len(found) > 20
-    assert found.get(None, []) == [], "name them after a module of the folder that they mirror"
+def test_the_name_of_a_test_file_begins_with_a_module(tests_of):
+    assert len(tests_of) > 20
+    assert tests_of.get(None, []) == [], "name them after a module of the folder that they mirror"
 
 
 def test_a_module_has_a_test_file():

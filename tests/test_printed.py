@@ -91,7 +91,7 @@ rows = [["Adult", "data=Adult"], ["", "data=bank"]]
 [[picture]]
 file = "picture.png"
 command = "draw"
-inputs = ["gaps.json", "draw.py"]
+inputs = ["gaps | gap", "draw.py"]
 """
     )
     (tmp_path / "picture.png").write_bytes(b"1")
@@ -139,9 +139,13 @@ def test_a_changed_word_or_heading_is_noticed(printed, folder, old, new):
     assert difference.endswith("Change doc/printed/pages.toml with the page.")
 
 
-@pytest.mark.parametrize("changed", ["picture.png", "draw.py"])
-def test_a_picture_is_sealed_with_its_inputs(printed, folder, changed):
-    (folder / changed).write_text("other")
+@pytest.mark.parametrize(
+    "changed, old, new",
+    [("picture.png", "1", "2"), ("draw.py", "draw", "paint"), ("gaps.json", "0.0621", "0.0622")],
+)
+def test_a_picture_is_sealed_with_its_inputs(printed, folder, changed, old, new):
+    (folder / changed).write_text((folder / changed).read_text().replace(old, new))
+    printed._load.cache_clear()
     (difference,) = printed.list_differences()
     assert difference.startswith("picture.png: not the picture or not the inputs that were sealed")
     assert printed.main(["seal"]) == 0

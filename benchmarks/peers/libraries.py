@@ -330,9 +330,7 @@ def _draw(records):
     compared = sorted(records, key=lambda record: -record["largest gap"])
     figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
     axes.axvline(100 * TOLERANCE, color="#59616b", linestyle="--", linewidth=1)
-    axes.annotate(
-        "tolerance", (100 * TOLERANCE, len(compared) - 0.55), ha="center", color="#59616b"
-    )
+    axes.annotate(" tolerance", (100 * TOLERANCE, len(compared) - 0.55), color="#59616b")
     for height, record in enumerate(compared[::-1]):
         color = "#0072B2" if record["library"] == "skfair" else "#6b7480"
         mean, largest = (100 * record[name] for name in ("held-out gap", "largest gap"))

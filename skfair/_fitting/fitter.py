@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -229,14 +229,25 @@ class Fitter:
         if margins.any():
             system = system.replace_tolerances(system.tolerances - margins)
             problem = replace(problem, constraint=system)
-        result = self._solve(problem, x, solver, is_finished)
+        callback = self.options.get("callback")
+
+        def is_last(progress: Progress) -> bool:
+            is_stopped = callback is not None and callback(progress)
+            return is_stopped or (is_finished is not None and is_finished(progress))
+
+        solve = partial(
+            (solver or self.solver).solve,
+            random_state=self.options.get("random_state"),
+            callback=is_last,
+        )
+        result = solve(problem, x)
         # Searches of decisions leave out models whose slopes are negative. Ranks and losses are not
         # searched: where a slope comes out negative, their solver has to know.
         solves_slopes = self.slopes is not None and system.metric_inputs - {"decisions"}
         if solves_slopes and not self.allows(result.x[: problem.n_parameters]):
             slopes = SlopeRows(self.slopes.forms, problem.model)
             rows = StackedRows([system.rows, slopes])
-            result = self._solve(replace(problem, constraint=rows), x, solver, is_finished)
+            result = solve(replace(problem, constraint=rows), x)
             evaluation = result.evaluation.replace_constraint(system)
             multipliers = result.multipliers[: len(problem.lower)]
             result = replace(result, evaluation=evaluation, multipliers=multipliers)
@@ -252,22 +263,6 @@ class Fitter:
             parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)
         return self.counter.evaluate([parameters], result)[0]
-
-    def _solve(
-        self,
-        problem: Problem,
-        x: np.ndarray,
-        solver: Solver | None,
-        is_finished: Callable | None,
-    ) -> Result:
-        """The result of a solver, or of the fitter's, which a callback may end early."""
-        callback = self.options.get("callback")
-        iterations = (solver or self.solver).iterate(problem, x, self.options.get("random_state"))
-        for progress in iterations:
-            is_stopped = callback is not None and callback(progress)
-            if is_stopped or (is_finished is not None and is_finished(progress)):
-                break
-        return progress.make_result()
 
     @cached_property
     def plain_fit(self) -> Candidate | None:

@@ -289,12 +289,14 @@ def _translate_error(client: Any, error: Exception) -> Exception | None:
             "The Dask cluster was restarted during a fit or a computation, which discards what its "
             "workers store. Call again, with data that are still there or made again."
         )
-    if is_cancelled and reason == "lost dependencies":
+    if is_cancelled and reason in ("lost dependencies", "unknown"):
+        # Older versions of Dask do not say which data are missing.
+        certainty = "" if reason == "lost dependencies" else "cancelled by the program, or "
         return RuntimeError(
-            "Data that were scattered to a worker of the Dask cluster were lost with it: Dask can "
-            "compute partitions again, but not what was put into memory by client.scatter. "
-            "Scatter the data again, with broadcast=True for a copy on each worker, or make "
-            "partitions from files or by functions."
+            f"Data of a fit or a computation were {certainty}scattered to a worker of the Dask "
+            "cluster and lost with it: Dask can compute partitions again, but not what was put "
+            "into memory by client.scatter. Scatter the data again, with broadcast=True for a copy "
+            "on each worker, or make partitions from files or by functions."
         )
     return None
 

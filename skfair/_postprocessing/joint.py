@@ -492,7 +492,7 @@ class WeightProgram(NamedTuple):
         latest: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
         def expect(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            logs = x[:n]
+            logs = np.clip(x[:n], -_LARGEST_LOG, _LARGEST_LOG)
             if logs.tobytes() not in latest:
                 latest.clear()
                 latest[logs.tobytes()] = self.expect(logs)
@@ -524,14 +524,24 @@ class WeightProgram(NamedTuple):
             jacobian = np.hstack((np.concatenate(by_log), rows.aux_jacobian))
             return np.nan_to_num(np.concatenate((-jacobian[is_above], jacobian[is_below])))
 
+        # Bounds of logs are rows too: some versions of SciPy leave a box by a last digit, and warn.
+        start = np.clip(start, -_LARGEST_LOG, _LARGEST_LOG)
+        inward = np.eye(n, n + rows.n_aux)
+        inward = np.vstack((inward, -inward))
         sums = self.expected_sums(expect(start)[0])
         aux = [one.aux_at(of_one) for one, of_one in zip(rows.components, sums, strict=True)]
         solution = minimize(
             loss,
             np.concatenate([start, *aux]),
             jac=True,
-            bounds=[(-_LARGEST_LOG, _LARGEST_LOG)] * n + [(None, None)] * rows.n_aux,
-            constraints=[{"type": "ineq", "fun": slack, "jac": slack_jacobian}],
+            constraints=[
+                {"type": "ineq", "fun": slack, "jac": slack_jacobian},
+                {
+                    "type": "ineq",
+                    "fun": lambda x: _LARGEST_LOG + inward @ x,
+                    "jac": lambda _: inward,
+                },
+            ],
             method="SLSQP",
             options={"maxiter": 60, "ftol": 1e-6},
         )

@@ -284,9 +284,9 @@ class Rates(_EventMeans):
 
         Margins that add up like standard errors are too small where both rates are skewed to the
         same side, as one near 0 and one near 1 are: of 30 and 30 samples with rates of .01 and .99
-        an interval at .95 misses in .073 of samples (``python -m benchmarks tails``). So the
-        difference of two rates has an exact limit, where that is larger, if a group is small or
-        the difference is skewed.
+        an interval at .95 errs 1.5 times as often as stated (``python -m benchmarks tails``). So
+        the difference of two rates has an exact limit, where that is larger, if a group is small
+        or the difference is skewed.
         """
         limits = super().upper(contrasts, level)
         is_earlier = self.limits_version < _EXACT_PAIRS_VERSION

@@ -48,12 +48,12 @@ def rate_limits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
 
-    Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
-    interval of the difference made of it holds in .90 of samples at .95. Far out in the tails it
-    errs at any count: differences made of it err 12 times as often as stated at an error of .001,
-    and 150 times at .00001 (``python -m benchmarks tails``). Levels that are divided among many
-    comparisons are such levels. Below an error of .01 the wider one of both limits is taken, as
-    for up to three successes or failures.
+    Wilson's lower limit of one success is too high: intervals of a difference made of it hold too
+    seldom where a group has few samples and its rate is small. Far out in the tails it errs at any
+    count: differences made of it err 12 times as often as stated at an error of .001, and 150 times
+    at .00001 (``python -m benchmarks tails``). Levels that are divided among many comparisons are
+    such levels. Below an error of .01 the wider one of both limits is taken, as for up to three
+    successes or failures.
 
     Each of the two limits holds with the probability `level`. `z` is the quantile in Wilson's
     limits, by default the normal one.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, TypeGuard
 
 import numpy as np
 from sklearn import metrics
-from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils import _safe_indexing as index_by_sklearn
 from sklearn.utils._param_validation import HasMethods as SklearnHasMethods
 from sklearn.utils._param_validation import (
     Interval,
@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import StrOptions as SklearnStrOptions
-from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _check_method_params as check_params_by_sklearn
 from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
 from sklearn.utils.validation import _num_samples as count_samples
 
@@ -80,6 +80,39 @@ def check_sample_weight(
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def _is_arrow(table: object) -> TypeGuard[Any]:
+    """Whether a table or column is of pyarrow."""
+    return hasattr(table, "to_pylist") and hasattr(table, "take")
+
+
+def safe_indexing(
+    X: TableLike, indices: np.ndarray | Sequence[int] | Sequence[str] | int, *, axis: int = 0
+) -> Any:
+    """Rows or columns of X; scikit-learn takes those of pyarrow from version 1.7 on."""
+    if not _is_arrow(X):
+        return index_by_sklearn(X, indices, axis=axis)
+    if axis == 0:
+        return X.take(np.arange(len(X))[np.asarray(indices)])
+    if isinstance(indices, int | str):
+        return X.column(indices)
+    names = np.array(X.column_names, dtype=object)
+    is_named = {*indices} <= {*names}
+    return X.select(indices if is_named else names[np.asarray(indices)].tolist())
+
+
+def check_method_params(
+    X: TableLike, params: Mapping[str, Any], indices: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Rows of the parameters that have one value per sample, and the others unchanged."""
+    taken = {
+        name: one if indices is None else safe_indexing(one, indices)
+        for name, one in params.items()
+        if _is_arrow(one) and len(one) == count_samples(X)
+    }
+    others = {name: one for name, one in params.items() if name not in taken}
+    return check_params_by_sklearn(X, others, indices=indices) | taken
 
 
 def first_tree_leaves(classifier: BaseEstimator) -> np.ndarray | None:

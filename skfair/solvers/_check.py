@@ -104,8 +104,8 @@ def _minimum_in(box: Box, problem: Problem) -> float:
         lambda x: problem.evaluate(x).fun,
         box.upper,
         jac=lambda x: problem.evaluate(x).grad,
-        bounds=optimize.Bounds(box.lower, box.upper),
-        constraints=rows,
+        # The box is rows too: some versions of SciPy leave bounds by a last digit, and warn.
+        constraints=[rows, optimize.LinearConstraint(np.eye(len(box.upper)), box.lower, box.upper)],
         method="SLSQP",
         options={"ftol": 1e-12},
     ).fun

@@ -89,7 +89,7 @@ def test_an_audit_of_another_question_is_refused(data, params, match):
 
 
 def test_groups_that_are_modelled_counts_with_ids_and_scores_are_refused():
-    sex = TABLE["sex"].to_numpy(object)
+    sex = TABLE["sex"].to_numpy(object, copy=True)
     sex[:100] = None
     modelled = SensitiveFeatures(sex, missing="at_random", X=np.c_[Y_TRUE])
     audit = Audit.from_predictions(Y_TRUE, Y_PRED, sensitive_features=modelled)

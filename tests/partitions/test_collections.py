@@ -1,7 +1,5 @@
 """Collections of Dask and of files become partitions with the same rows."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,16 +129,6 @@ def test_partitions_of_files_do_not_depend_on_the_columns_read(client, tmp_path)
         X=table.drop(columns=["g"]), y=table["a"], sensitive_features=table["g"]
     )
     assert sum(len(part["y"]) for part in partitions.gather(columns_of)) == 60
-
-
-def test_without_a_client_threads_read_with_a_warning(monkeypatch):
-    da = pytest.importorskip("dask.array")
-    monkeypatch.delitem(sys.modules, "distributed", raising=False)
-    X = da.from_array(np.arange(10.0), chunks=4)
-    with pytest.warns(UserWarning, match="no Dask client"):
-        partitions = partitions_of(X=X, n_jobs=2)
-    assert isinstance(partitions, Partitions)
-    assert partitions.gather(columns_of)[2] == {"X": [8.0, 9.0]}
 
 
 def test_different_divisions_are_refused(client):

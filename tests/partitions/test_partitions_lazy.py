@@ -8,8 +8,10 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+from skfair._partitions import partitions_of
 from skfair._partitions.blocks import open_blocks
 from skfair._partitions.collections import row_by_row
+from skfair._partitions.partitions import Partitions
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -152,6 +154,15 @@ def test_a_frozen_classifier_is_constrained_on_partitioned_data(is_frame):
         PartialParityPostprocessor(LogisticRegression()).fit(
             *columns[:2], sensitive_features=columns[2]
         )
+
+
+def test_without_a_client_threads_read_with_a_warning():
+    with pytest.warns(UserWarning, match="no Dask client"):
+        partitions = partitions_of(X=da.from_array(np.arange(10.0), chunks=4), n_jobs=2)
+    assert isinstance(partitions, Partitions)
+    last = partitions.gather(dict)[2]
+    assert last.keys() == {"X"}
+    np.testing.assert_array_equal(last["X"], [8.0, 9.0])
 
 
 def test_blocks_of_files_are_answered_block_by_block(tmp_path):

@@ -18,10 +18,14 @@ SETTINGS = {  # number of samples and clusters, and the bounds
 }
 
 
+def draw_entries(rng, shape, density):
+    """Samples whose entries are stored with a probability, in [0, 1)."""
+    return sparse.csr_array(rng.random(shape) * (rng.random(shape) < density))
+
+
 def draw(n_samples, seed=0):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n_samples, 15), density=0.3, rng=rng, format="csr")
-    return X, rng.integers(2, size=n_samples)
+    return draw_entries(rng, (n_samples, 15), 0.3), rng.integers(2, size=n_samples)
 
 
 @pytest.mark.covering(0)
@@ -137,7 +141,7 @@ def test_equal_sparse_samples_are_counted():
 def test_memory_grows_with_stored_entries(n_clusters, bounds):
     n_samples, n_features = 1000, 4000
     rng = np.random.default_rng(0)
-    X = sparse.random_array((n_samples, n_features), density=2.5e-3, rng=rng, format="csr")
+    X = draw_entries(rng, (n_samples, n_features), 2.5e-3)
     model = FairKMeans(n_clusters, n_init=1, max_iter=3, random_state=0)
     model.set_params(**({"min_balance": None} | bounds))
     groups = rng.integers(2, size=n_samples)
