@@ -86,7 +86,7 @@ def fit_and_predict(cls, columns):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     if "n_clusters" in model.get_params():
-        model.set_params(n_clusters=3)
+        model.set_params(n_clusters=3, n_init=1)
     model.fit(**columns)
     results = arrays_of(model)
     for method in METHODS:
