@@ -698,7 +698,7 @@ def suggest_interval(
     width: float = 0.25,
     step: float = 0.05,
     threshold: float = 0.0,
-    rate: float | None = None,
+    positive_rate: float | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Bunch:
     r"""Suggest an interval of percentiles: that around the decision where groups differ most.
@@ -724,7 +724,7 @@ def suggest_interval(
         Candidates begin at multiples of it, in (0, width]; another one ends at 1.
     threshold : float, default=0.0
         Decision threshold; 0.5 for probabilities.
-    rate : float, default=None
+    positive_rate : float, default=None
         The share p of positive decisions, in [0, 1], such as a past admission rate. None counts
         the scores above the threshold.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -744,7 +744,7 @@ def suggest_interval(
     Raises
     ------
     ValueError
-        If width, step or rate is out of its range, or for the reasons of
+        If width, step or positive_rate is out of its range, or for the reasons of
         `skfair.metrics.partial_statistical_parity_difference`.
 
     See Also
@@ -768,14 +768,16 @@ def suggest_interval(
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], 500)
     >>> score = rng.normal(size=1000) - 1.0 + (group == "b")
-    >>> suggestion = suggest_interval(score, sensitive_features=group, rate=0.3)
+    >>> suggestion = suggest_interval(score, sensitive_features=group, positive_rate=0.3)
     >>> suggestion.interval
     (0.15, 0.4)
     >>> suggestion.candidates.columns.tolist()
     ['alpha', 'beta', 'difference', 'noise']
     """
     numbers = {"width": width, "step": step, "threshold": threshold}
-    for name, value in (numbers if rate is None else numbers | {"rate": rate}).items():
+    if positive_rate is not None:
+        numbers["positive_rate"] = positive_rate
+    for name, value in numbers.items():
         if not isinstance(value, Real):
             raise argument_error(f"{name} must be a number; got {value!r}.")
     if not (0 < step <= width <= 1):
@@ -784,12 +786,14 @@ def suggest_interval(
             "a group, such as width=0.25 and step=0.05."
         )
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
-    if rate is None:
-        rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())
-    if not 0 <= rate <= 1:
-        raise ValueError(f"rate is a share of all samples, in [0, 1]; got {rate!r}.")
+    if positive_rate is None:
+        positive_rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())
+    if not 0 <= positive_rate <= 1:
+        raise ValueError(
+            f"positive_rate is a share of all samples, in [0, 1]; got {positive_rate!r}."
+        )
     # Candidates: intervals of the width, on a grid of the step, that contain the positive rate.
-    alpha = _candidate_starts(rate, width, step)
+    alpha = _candidate_starts(positive_rate, width, step)
     beta = np.minimum(1.0, np.round(alpha + width, 9))
     # Raw differences: all intervals are of one width, so that no normalisation is needed.
     difference = [
@@ -803,11 +807,11 @@ def suggest_interval(
         for interval in zip(alpha, beta, strict=True)
     ]
     # The most unfair one; of equals, the one whose centre is nearest to the positive rate.
-    distance = np.abs((alpha + beta) / 2 - rate)
+    distance = np.abs((alpha + beta) / 2 - positive_rate)
     best = np.lexsort((distance, -np.array(difference)))[0]
     return Bunch(
         interval=(float(alpha[best]), float(beta[best])),
-        positive_rate=rate,
+        positive_rate=positive_rate,
         candidates=_tabulate_candidates(alpha, beta, difference, samples),
     )
 

@@ -42,7 +42,7 @@ def test_candidates_cover_the_positive_rate_and_the_largest_difference_is_select
 def test_candidates_begin_at_multiples_of_the_step(rate, width, step, begins):
     scores, groups = population()
     suggestion = suggest_interval(
-        scores, sensitive_features=groups, rate=rate, width=width, step=step
+        scores, sensitive_features=groups, positive_rate=rate, width=width, step=step
     )
     np.testing.assert_allclose(suggestion.candidates.alpha, begins)
     assert suggestion.candidates.beta.max() <= 1.0
@@ -56,7 +56,7 @@ def test_the_difference_is_that_of_the_threshold_where_groups_differ_most():
     groups = np.where(np.arange(1000) % 2 == 0, "a", "b")
     scores[800:][groups[800:] == "b"] -= 1000.0
     suggestion = suggest_interval(
-        scores, sensitive_features=groups, rate=0.75, width=0.2, step=0.05
+        scores, sensitive_features=groups, positive_rate=0.75, width=0.2, step=0.05
     )
     assert suggestion.interval == (0.65, 0.85)
     assert suggestion.candidates.difference.max() == pytest.approx(0.2)
@@ -65,7 +65,9 @@ def test_the_difference_is_that_of_the_threshold_where_groups_differ_most():
 def test_among_equal_candidates_the_rate_is_in_the_middle():
     scores = np.tile(np.arange(500.0), 2)
     groups = np.repeat(["a", "b"], 500)
-    suggestion = suggest_interval(scores, sensitive_features=groups, rate=0.5, width=0.2, step=0.1)
+    suggestion = suggest_interval(
+        scores, sensitive_features=groups, positive_rate=0.5, width=0.2, step=0.1
+    )
     assert (suggestion.candidates.difference == 0).all()
     assert suggestion.interval == (0.4, 0.6)
 
@@ -73,7 +75,7 @@ def test_among_equal_candidates_the_rate_is_in_the_middle():
 def test_the_noise_is_the_deviation_of_the_difference_between_equal_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(["a", "b"], [400, 100])
-    suggestion = suggest_interval(rng.random(500), sensitive_features=groups, rate=0.5)
+    suggestion = suggest_interval(rng.random(500), sensitive_features=groups, positive_rate=0.5)
     assert suggestion.candidates.noise.max() == pytest.approx(np.sqrt(0.25 * (1 / 400 + 1 / 100)))
     rates = rng.random((2000, 500)) > 0.5
     differences = rates[:, :400].mean(axis=1) - rates[:, 400:].mean(axis=1)
@@ -97,7 +99,7 @@ def test_integer_weights_equal_repeated_samples():
         ({"width": 0.0}, "0 < step <= width <= 1"),
         ({"width": 1.5}, "0 < step <= width <= 1"),
         ({"step": 0.5}, "0 < step <= width <= 1"),
-        ({"rate": 1.2}, "share of all samples"),
+        ({"positive_rate": 1.2}, "share of all samples"),
     ],
 )
 def test_bad_parameters(change, message):
