@@ -296,7 +296,7 @@ def make_sentence(page, template, paths):
     for field, form, words in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         figures.append(to_text(look_up(paths[field]), form or ""))
         pattern += PATTERNS.get(form, PATTERNS[""]) + _match_words(words)
-    return Sentence(page, pattern, figures)
+    return Sentence(page, rf"(?<!\w){pattern}(?!\w)", figures)  # whole words at both ends
 
 
 def _match_words(text):

@@ -130,7 +130,14 @@ def test_a_changed_figure_is_noticed_and_written_again(printed, folder, old, new
 
 
 @pytest.mark.parametrize(
-    "old, new", [("samples", "rows"), ("the gap", "a gap"), ("Adult", "bonds"), ("times", "time")]
+    "old, new",
+    [
+        ("samples", "rows"),
+        ("the gap", "a gap"),
+        ("Adult", "bonds"),
+        ("times", "time"),
+        ("Five", "twentyFive"),  # at an end of a sentence
+    ],
 )
 def test_a_changed_word_or_heading_is_noticed(printed, folder, old, new):
     page = folder / "page.rst"
