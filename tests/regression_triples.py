@@ -14,8 +14,8 @@ from sklearn.linear_model import Ridge
 from skfair.constraints import BoundedGroupLoss, LossParity, MeanErrorParity, MeanParity
 from skfair.model_selection import fit_ladder
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
+from tests.changes import change_samples, draw_groups, find_reference, name_row, pack
 from tests.covering import make_rows
-from tests.triples import draw_groups, find_reference, name_row, pack, rename, take
 
 FACTORS = {
     "estimator": ["linear", "folds", "fitted", "known"],
@@ -213,18 +213,11 @@ def check_row(row):
             most = mean_loss(data, first.predictions) + SLACK * unit**2
             assert mean_loss(data, again.predictions) <= most
         return
-    order = np.arange(len(data.y))
-    if change == "names":
-        data = data._replace(groups=rename(data.groups))
-    elif change == "scale":
-        data = data._replace(weights=7.0 * data.sizes)
-    elif change == "order":
-        order = np.random.default_rng(5).permutation(len(data.y))
-        data = take(data, order)
-    container = "numpy" if change == "container" else row["container"]
-    again = fit(row, data, container, n_fits=2 if change == "again" else 1)
+    changed = change_samples(row, data)
+    data = changed.data
+    again = fit(row, data, changed.container, n_fits=changed.n_fits)
     assert (again.status == "infeasible") == (first.status == "infeasible")
-    expected = first.predictions[order]
+    expected = first.predictions[changed.order]
     if change in ("again", "container"):
         np.testing.assert_allclose(again.predictions, expected, rtol=1e-9, atol=1e-9 * unit)
     elif change == "order" and row["level"] is not None:
