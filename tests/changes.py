@@ -21,6 +21,7 @@ class Data(NamedTuple):
     groups: Any
     weights: np.ndarray | None
     members: list[np.ndarray]
+    folds: list[tuple[np.ndarray, np.ndarray]]  # the same in any order of the samples
 
     @property
     def sizes(self):
@@ -64,7 +65,13 @@ def draw_groups(row, rng):
     counts = [(one & present).sum() for one in members]
     limit = min(30, 0.01 * present.sum())
     members = [one for one, count in zip(members, counts, strict=True) if count >= limit]
-    return Data(X, np.empty(0), groups, weights, members)
+    return Data(X, np.empty(0), groups, weights, members, deal_folds(codes))
+
+
+def deal_folds(strata):
+    """Training and test rows of three folds, to which samples of each stratum are dealt in turn."""
+    numbers = np.argsort(np.argsort(strata, kind="stable")) % 3
+    return [(np.flatnonzero(numbers != one), np.flatnonzero(numbers == one)) for one in range(3)]
 
 
 def pack(X, container):
@@ -125,7 +132,9 @@ def take(data, rows):
     groups = groups.iloc[rows].reset_index(drop=True) if hasattr(groups, "iloc") else groups[rows]
     weights = None if data.weights is None else data.weights[rows]
     members = [one[rows] for one in data.members]
-    return Data(data.X[rows], data.y[rows], groups, weights, members)
+    positions = np.argsort(rows)
+    folds = [(positions[train], positions[test]) for train, test in data.folds]
+    return Data(data.X[rows], data.y[rows], groups, weights, members, folds)
 
 
 def name_row(row):
