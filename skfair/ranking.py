@@ -45,6 +45,7 @@ from skfair._utils.checks import (
     explain_conversion,
     is_int,
     join_names,
+    refuse_fractions,
     to_floats,
     warn,
 )
@@ -394,6 +395,7 @@ def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:
         )
         return Groups.single(n_documents)
     check_in_memory(query_id=query_id)
+    refuse_fractions("query_id", np.asarray(query_id))
     try:
         queries = check_groups(query_id, n_documents, name="query_id")
     except (TypeError, ValueError) as error:
@@ -774,8 +776,9 @@ def _read_bounds(groups: Groups, minimum: dict, maximum: dict, k: int) -> list[_
         lows, has_low = low.get(key, (np.zeros(k, dtype=int), False))
         highs, has_high = high.get(key, (np.full(k, k), False))
         if (lows > highs).any():
+            limit = "maximum" if key in high else f"k={k}"
             raise argument_error(
-                f"minimum must not exceed maximum, but does for {name!r}: {lows[lows > highs][0]} "
+                f"minimum must not exceed {limit}, but does for {name!r}: {lows[lows > highs][0]} "
                 f"and {highs[lows > highs][0]}. Lower the one, or raise the other."
             )
         prefixes = has_low or has_high

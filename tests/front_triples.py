@@ -12,8 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from skfair.audit import fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, EqualizedOdds, MinimumRate
+from tests.changes import change_samples, name_row, pack
 from tests.covering import make_rows
-from tests.triples import SLACK, accuracy, draw, name_row, pack, rate, rename
+from tests.triples import SLACK, accuracy, draw, rate
 
 FACTORS = {
     "estimator": ["plain", "linear", "folds", "known"],
@@ -134,11 +135,8 @@ def check_row(row):
             assert number == pytest.approx(accuracy(data, decisions))
             assert gap == pytest.approx(count_gap(row, data, decisions))
         return
-    if change == "names":
-        data = data._replace(groups=rename(data.groups))
-    elif change == "scale":
-        data = data._replace(weights=7.0 * data.sizes)
-    again = make_front(row, data, "numpy" if change == "container" else row["container"])
+    changed = change_samples(row, data)
+    again = make_front(row, changed.data, changed.container)
     if change in ("again", "container"):
         pd.testing.assert_frame_equal(again, first)
     else:

@@ -15,13 +15,23 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     suggest_interval,
 )
-from skfair.cluster import FairKMeans, FairKMedoids
+from skfair.cluster import FairKMeans, FairKMedoids, cluster_front
+from skfair.constraints import DemographicParity, check_constraint
 from skfair.datasets import load_patients, make_fair_sbm
 from skfair.losses import HingeLoss, QuantileLoss
-from skfair.metrics import GroupMetric, accuracy_score_difference
+from skfair.metrics import (
+    GroupMetric,
+    accuracy_score_difference,
+    expected_calibration_error,
+    exposure_difference,
+    normalized_cut,
+    ranking_parity_difference,
+)
 from skfair.model_selection import fit_ladder, refit_candidates
 from skfair.monitoring import GapMonitor
+from skfair.ranking import rerank
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
+from skfair.statistics import gap_interval
 
 RNG = np.random.default_rng(0)
 GROUP = np.tile(["a", "b"], 60)
@@ -95,6 +105,7 @@ def fit_zones(connectivity):
 
 
 COLUMN = X["age"].to_numpy()
+QUERY = np.repeat(np.arange(12), 10)
 AUDIT = Audit.from_predictions(Y, Y, sensitive_features=GROUP)
 WRONG_CALLS = {
     "ragged labels": (
@@ -235,6 +246,50 @@ WRONG_CALLS = {
         r"connectivity must have the shape \(n_samples, n_samples\), but is \(120, 120, 1\)",
     ),
     "one number as a graph": (lambda: fit_zones(5), r"connectivity must have .* but is \(\)"),
+    "a range from above": (
+        lambda: gap_interval(COLUMN, sensitive_features=GROUP, value_range=(1, 0)),
+        r"value_range must be two numbers, the smaller first, or None; got \(1, 0\)",
+    ),
+    "a range of one number": (
+        lambda: gap_interval(COLUMN, sensitive_features=GROUP, value_range=1),
+        "value_range must be two numbers, the smaller first, or None; got 1",
+    ),
+    "scores as queries": (
+        lambda: rerank(QUERY, COLUMN, sensitive_features=GROUP, k=5),
+        "query_id must hold labels, .* it holds .* exchange the arguments",
+    ),
+    "scores as queries of a metric": (
+        lambda: exposure_difference(QUERY, sensitive_features=GROUP, query_id=COLUMN),
+        "query_id must hold labels, .* exchange the arguments",
+    ),
+    "more documents than ranks": (
+        lambda: rerank(COLUMN, QUERY, sensitive_features=GROUP, k=5, minimum={"a": 50}),
+        "minimum must not exceed k=5, but does for 'a': 50 and 5",
+    ),
+    "pairs below one": (
+        lambda: ranking_parity_difference(Y, COLUMN, sensitive_features=GROUP, min_pairs=-1),
+        "min_pairs must be a number of pairs of at least 1; got -1",
+    ),
+    "a constraint by its class": (
+        lambda: check_constraint(DemographicParity),
+        r"constraint must be an instance of a Constraint, .*\(\); got DemographicParity",
+    ),
+    "a front of a class": (
+        lambda: cluster_front(FairKMeans, X, sensitive_features=GROUP),
+        r"estimator must be one of FairKMeans\(\), .*; got <class .*FairKMeans'>",
+    ),
+    "a graph of other nodes": (
+        lambda: normalized_cut(Y, np.ones((5, 5))),
+        r"inconsistent numbers of samples: \[120, 5\], of labels, affinity",
+    ),
+    "negative similarities": (
+        lambda: normalized_cut(Y, -np.ones((120, 120))),
+        "affinity must not be negative, but its minimum is -1. Clip it at 0",
+    ),
+    "probabilities of three classes": (
+        lambda: expected_calibration_error(Y, np.full((120, 3), 1 / 3)),
+        r"y_proba should be a 1d array, got an array of shape \(120, 3\)",
+    ),
     "a burden by name": (
         lambda: Audit.from_predictions(Y, Y, sensitive_features=GROUP, burden="no"),
         "burden must be True or False; got 'no'",

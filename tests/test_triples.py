@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from tests import front_triples, regression_triples, triples
-from tests.triples import name_row
+from tests.changes import name_row
 
 ARRAYS = [triples, regression_triples, front_triples]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -138,8 +138,13 @@ def _group_estimates(
     values = values.astype(float)
     if value_range is None or np.isin(values, (0.0, 1.0)).all():
         return make_estimates(events, values)
+    is_range = np.shape(value_range) == (2,) and all(isinstance(one, Real) for one in value_range)
+    if not is_range or not value_range[0] < value_range[1]:
+        raise argument_error(
+            f"value_range must be two numbers, the smaller first, or None; got {value_range!r}."
+        )
     low, high = value_range
-    if not low <= values.min() <= values.max() <= high or low == high:
+    if not low <= values.min() <= values.max() <= high:
         raise ValueError(
             f"Values must be in value_range={low, high}, but they are from {values.min():g} to "
             f"{values.max():g}. Pass the range of all possible values, or None."

@@ -489,6 +489,15 @@ def check_finite_squares(values: Table, name: str, estimator: BaseEstimator | No
     )
 
 
+def refuse_fractions(name: str, labels: np.ndarray) -> None:
+    """Raise for labels that are real numbers, such as scores in the place of the labels `name`."""
+    if labels.dtype.kind == "f" and (fractions := labels[labels % 1 > 0]).size:
+        raise argument_error(
+            f"{name} must hold labels, such as whole numbers or strings, but it holds "
+            f"{fractions[0]:g}. If these are scores, exchange the arguments."
+        )
+
+
 def check_exact_labels(labels: np.ndarray, name: str) -> None:
     """Raise for floats so large that integers are rounded to them: two labels may be one float."""
     labels = np.asarray(labels)

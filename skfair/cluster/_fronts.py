@@ -399,8 +399,8 @@ def cluster_front(
     }
     if type(estimator) not in kinds:
         raise TypeError(
-            f"estimator must be one of {join_names(one.__name__ for one in kinds)}; got "
-            f"{type(estimator).__name__}."
+            f"estimator must be one of {join_names(f'{one.__name__}()' for one in kinds)}; got "
+            f"{estimator!r}."
         )
     algorithm = resolve_name(
         FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())

@@ -833,6 +833,8 @@ def check_constraint(
 
     Raises
     ------
+    TypeError
+        If it is no constraint, or a class of constraints.
     ValueError
         If a cell is not a boolean mask over the samples, a slope or curvature differs from finite
         differences, a gap depends on the sizes of groups or on other samples than those it is
@@ -844,6 +846,11 @@ def check_constraint(
     >>> from skfair.constraints import EqualizedOdds, check_constraint
     >>> check_constraint(EqualizedOdds())
     """
+    if not isinstance(constraint, Constraint):
+        name = constraint.__name__ if isinstance(constraint, type) else type(constraint).__name__
+        raise TypeError(
+            f"constraint must be an instance of a Constraint, such as EqualizedOdds(); got {name}."
+        )
     # Random classes in three groups of unequal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
     n_samples = 1200 if X is None else np.shape(X)[0]

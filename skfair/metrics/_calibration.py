@@ -14,7 +14,7 @@ from skfair._groups.events import Events
 from skfair._groups.samples import check_metric_input, to_pandas_index
 from skfair._statistics.estimates import Rates, check_level
 from skfair._utils.api import Label, MatrixLike
-from skfair._utils.checks import argument_error, check_choice, check_in_memory
+from skfair._utils.checks import argument_error, check_choice, check_column
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import check_sample_weight
 from skfair.metrics._docstrings import classification_docs
@@ -94,7 +94,8 @@ def expected_calibration_error(
 
 def check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
-    check_in_memory(y_true=y_true, y_proba=y_proba)
+    check_column("y_true", y_true)
+    check_column("y_proba", y_proba)
     is_true, probabilities = (
         column_or_1d(check_array(column, ensure_2d=False, dtype=float, input_name=name))
         for name, column in (("y_true", y_true), ("y_proba", y_proba))

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
 
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.groups import balances_and_data_balance, count_table, smallest_share_ratios
-from skfair._groups.samples import check_metric_input, to_pandas_index
+from skfair._groups.samples import check_lengths, check_metric_input, to_pandas_index
 from skfair._utils.api import Agg, MatrixLike
 from skfair._utils.arrays import cluster_links
-from skfair._utils.checks import check_choice, check_in_memory
+from skfair._utils.checks import argument_error, check_choice, check_in_memory
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from scipy import sparse
     from scipy.sparse.linalg import LinearOperator
 
     from skfair._utils.tables import Table, TableLike
@@ -362,7 +362,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     labels : array-like of shape (n_nodes,)
         Cluster of each node; every distinct label is a cluster.
     affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
-        Symmetric and non-negative (not checked): a graph or a kernel. The diagonal counts as part
+        Symmetric (not checked) and non-negative: a graph or a kernel. The diagonal counts as part
         of the volume, though never of a cut.
 
     Returns
@@ -374,7 +374,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     Raises
     ------
     ValueError
-        If the affinity is not square, or has not one row per label.
+        If the affinity is not square or is negative, or has not one row per label.
 
     References
     ----------
@@ -393,7 +393,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     check_in_memory(labels=labels, affinity=affinity)
     affinity = _check_square(affinity)
     labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
-    check_consistent_length(labels, affinity)
+    check_lengths(labels=labels, affinity=affinity)
     # The cut of a cluster is its volume minus the affinity within it.
     clusters, codes = np.unique(labels, return_inverse=True)
     _, within, volumes = cluster_links(affinity, codes, len(clusters))
@@ -404,13 +404,19 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
 def _check_square(
     affinity: Table | LinearOperator,
 ) -> np.ndarray | sparse.sparray | sparse.spmatrix | LinearOperator:
-    """Check that an affinity is square and multiplies matrices."""
+    """Check that an affinity is square, not negative, and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or hasattr(affinity, "__array__"):
         affinity = check_array(affinity, input_name="affinity")
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(
             f"affinity must have one row and one column per node; got shape {affinity.shape}. "
             "Pass a square array, or a kernel's matrix instead of the features."
+        )
+    is_stored = isinstance(affinity, np.ndarray) or sparse.issparse(affinity)
+    if is_stored and (least := affinity.min()) < 0:
+        raise argument_error(
+            f"affinity must not be negative, but its minimum is {least:g}. Clip it at 0, or use "
+            "another kernel."
         )
     return affinity
 

@@ -14,7 +14,14 @@ from skfair._groups import check_groups
 from skfair._groups.events import DocumentPairs
 from skfair._groups.samples import check_metric_input
 from skfair._utils.api import ComparisonMethod, MatrixLike
-from skfair._utils.checks import argument_error, check_choice, is_int, to_floats, warn
+from skfair._utils.checks import (
+    argument_error,
+    check_choice,
+    is_int,
+    refuse_fractions,
+    to_floats,
+    warn,
+)
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
 from skfair.metrics._registry import register_metric
@@ -75,7 +82,7 @@ def ranking_parity_difference(
     Raises
     ------
     ValueError
-        If the inputs differ in length, or hold missing values.
+        If the inputs differ in length, or hold missing values, or ``min_pairs`` is less than 1.
 
     References
     ----------
@@ -99,6 +106,11 @@ def ranking_parity_difference(
     )
     if len(samples.groups.names) == 1:
         return 0.0
+    refuse_fractions("query_id", query)
+    if not is_int(min_pairs):
+        raise argument_error(
+            f"min_pairs must be a number of pairs of at least 1; got {min_pairs!r}."
+        )
     query = check_groups(query, len(query)).codes
     pairs = DocumentPairs(relevance, query)
     counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
@@ -267,6 +279,7 @@ def _group_exposures(
     known = dict(zip(passed, rest, strict=True))
     scores = to_floats("y_score", scores)
     query = known.get("query_id", np.zeros(len(scores)))
+    refuse_fractions("query_id", query)
     merit = to_floats("merit", known.get("merit", np.ones(len(scores))))
     if average == "queries":  # the documents of a group and query weigh 1 together
         samples = samples._replace(weights=_share_within_queries(samples, query))
