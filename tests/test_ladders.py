@@ -191,10 +191,10 @@ def test_a_fit_that_is_no_solution_is_compared_with_all_under_a_tighter_toleranc
     model = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.2)
     model.fit(X, score > 0.5, sensitive_features=sex)
     # The best one exceeds the tighter tolerance of .14, and keeps the requested one.
-    kept = [one for one in fits if one.gaps[0] <= 0.2]
-    best = min(kept, key=lambda one: one.result.fun)
+    feasible = [one for one in fits if one.gaps[0] <= 0.2]
+    best = min(feasible, key=lambda one: one.result.fun)
     assert 0.14 < best.gaps[0]
-    assert best.result.fun < min(one.result.fun for one in kept if one.gaps[0] <= 0.14)
+    assert best.result.fun < min(one.result.fun for one in feasible if one.gaps[0] <= 0.14)
     # It was a rough fit, and is refined.
     np.testing.assert_allclose(model.decision_function(X), best.scores, atol=1e-2)
     assert model.constraint_violation_ == 0.0
