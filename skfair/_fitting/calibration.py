@@ -44,10 +44,15 @@ def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Candi
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
     that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
+    return choose_calibration(fitter, fit_calibrations(fitter, max_solves))
+
+
+def fit_calibrations(fitter: Fitter, max_solves: int = FULL.solves) -> list[Candidate]:
+    """All fits of `calibrate_tolerances`: the plain fit alone, if it keeps the tolerances."""
     if fitter.earlier_fit is None:
         first = fitter.converged_plain_fit
         if first.keeps_bound:
-            return first
+            return [first]
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(first))
     else:
         first = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
@@ -60,14 +65,18 @@ def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Candi
             for row, ratio, aim in zip(earlier_rows, ratios, aims, strict=True)
         ]
         max_solves = min(max_solves, 4)
-    candidates = [first, *_fit_calibrations(fitter, latest, rows, max_solves)]
+    return [first, *_fit_rows(fitter, latest, rows, max_solves)]
+
+
+def choose_calibration(fitter: Fitter, candidates: list[Candidate]) -> Candidate:
+    """The candidate of least violation, then of least objective, refined if it is a rough fit."""
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
     problem = best.result.evaluation.problem
     is_alone = sum(one.result.evaluation.problem is problem for one in candidates) == 1
     if best.result.residual > tol and is_alone:
-        candidates.append(_refine_fit(fitter, best))
+        candidates = [*candidates, _refine_fit(fitter, best)]
     return min(
         candidates, key=lambda one: (one.violation, one.result.residual > tol, one.result.fun)
     )
@@ -98,7 +107,7 @@ def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> tuple[Candidat
     return calibrated._replace(scores=scores), list(rows)
 
 
-def _fit_calibrations(
+def _fit_rows(
     fitter: Fitter, latest: Candidate, rows: list[BoundConstraint | None], max_solves: int
 ) -> list[Candidate]:
     """Fits, each under rows that follow from the gaps of the last fit."""

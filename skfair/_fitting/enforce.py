@@ -13,7 +13,7 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
   alone: they would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
   requested one; if none of its fits keeps it, random local search lowers the metric itself; the
-  model that the fit starts at, and a fit under tighter tolerances, where these keep the bound at a
+  model that the fit starts at, and fits under tighter tolerances, where these keep the bound at a
   smaller objective; if the ranks agree with the target far less than those of the plain fit, an
   evolution strategy raises their correlation;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
@@ -32,7 +32,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skfair._bound.bound import ConstraintSystem
-from skfair._fitting.calibration import SLACK, calibrate_tolerances
+from skfair._fitting.calibration import (
+    SLACK,
+    calibrate_tolerances,
+    choose_calibration,
+    fit_calibrations,
+)
 from skfair._fitting.counting import sort_key
 from skfair._fitting.fitter import (
     FULL,
@@ -60,7 +65,7 @@ if TYPE_CHECKING:
 
 
 _TIGHTER = 0.7
-"""Tolerances of a second fit relative to those of the first, which is no solution."""
+"""Tolerances of further fits relative to those of the first, which is no solution."""
 
 # The loops.
 
@@ -130,8 +135,8 @@ def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     candidate = calibrated if calibrated.keeps_bound else search_metric(fitter, calibrated)
     if candidate.is_unconstrained or fitter.problem.is_partitioned:
         return candidate
-    # Models that keep tighter tolerances keep these, too: the model that the fit starts at, and a
-    # fit under tighter tolerances, where no problem has this solution. Where the fit has lost its
+    # Other models that keep these tolerances: the model that the fit starts at, and all fits under
+    # tighter tolerances, where no problem has this solution. Where the fit has lost its
     # ranks already, tighter tolerances do not give them back.
     others = []
     if fitter.start.any():
@@ -141,8 +146,8 @@ def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     is_final = calibrated.keeps_bound and (has_lost or is_certified)
     if candidate.keeps_bound and not is_final:
         tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
-        fit = calibrate_tolerances(tighter)
-        fit = fitter.evaluate(fit.parameters, fit.result)
+        fits = [fitter.evaluate(one.parameters, one.result) for one in fit_calibrations(tighter)]
+        fit = choose_calibration(fitter, fits)
         if fit.keeps_bound and not loses_ranks(fitter, fit):
             others.append(fit)
             candidate = fit if has_lost else candidate

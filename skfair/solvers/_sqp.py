@@ -358,6 +358,9 @@ def symmetric_factor(
 
 _LARGEST_PENALTY = 1e5  # a run with a steeper one would end at rounding errors
 
+_FLAT = 1e-9
+"""Derivative of a row up to which it does not depend on an auxiliary unknown."""
+
 
 @make_constructor
 class SQP(Solver):
@@ -374,7 +377,8 @@ class SQP(Solver):
     over all unknowns. A step is taken if it lowers the merit :math:`f + \pi \sum_r excess_r` by a
     tenth of the predicted reduction, if necessary after a second-order correction; otherwise the
     damping :math:`\mu` grows (Levenberg). The penalty :math:`\pi` grows if that brings the
-    linearised rows nearer to their bounds.
+    linearised rows nearer to their bounds. Free thresholds that a step moves beyond all scores are
+    placed among them again, as no derivative leads back from there.
 
     H is the exact Hessian of the Lagrangian, one weighted Gram matrix. Percentile constraints,
     which are differences of convex functions, contribute the curvature of their convex parts. If H
@@ -451,6 +455,7 @@ class SQP(Solver):
         penalty = 1.0
         damping = 0.0
         evaluation = problem.evaluate(x, multipliers)
+        was_placed = False
         iterate = _make_iterate(evaluation, multipliers)
         yield iterate
         root_at = hessian_at(iterate)
@@ -472,6 +477,12 @@ class SQP(Solver):
                 if ratio > 0.5:
                     damping = damping / 4.0 if damping > 1e-4 else 0.0
                 evaluation, multipliers = new_evaluation, step.multipliers
+                # Thresholds that the step moved beyond all scores are placed again, once even where
+                # the violation is larger there: giving up a few rows may have been the least.
+                placed = _place_flat_unknowns(evaluation, multipliers, self.tol)
+                is_lower = placed.excess.sum() < evaluation.excess.sum()
+                if placed is not evaluation and (is_lower or not was_placed):
+                    evaluation, was_placed = placed, True
                 iterate = _make_iterate(evaluation, multipliers)
                 yield iterate
                 root_at = hessian_at(iterate)
@@ -485,6 +496,24 @@ def _make_iterate(evaluation: Evaluation, multipliers: np.ndarray) -> Iterate:
     """An iterate whose certificate needs no further pass, as the next model needs the Jacobian."""
     gradient = evaluation.grad + (multipliers @ evaluation.jacobian if multipliers.any() else 0.0)
     return Iterate(evaluation, multipliers, lagrangian_gradient=gradient)
+
+
+def _place_flat_unknowns(evaluation: Evaluation, multipliers: np.ndarray, tol: float) -> Evaluation:
+    """The evaluation, with auxiliary unknowns that no row depends on placed as at a start.
+
+    A step may move a threshold beyond all scores. All shares above it are 0 or 1 there, and no
+    derivative leads back to where its rows can be kept.
+    """
+    if evaluation.violation <= tol or not len(evaluation.aux):
+        return evaluation
+    problem = evaluation.problem
+    p = problem.n_parameters
+    is_flat = (np.abs(evaluation.jacobian[:, p:]) <= _FLAT).all(axis=0)
+    if not is_flat.any():
+        return evaluation
+    aux = problem.initial_point(evaluation.parameters)[p:]
+    x = np.append(evaluation.parameters, np.where(is_flat, aux, evaluation.aux))
+    return problem.evaluate(x, multipliers)
 
 
 class _Step(NamedTuple):

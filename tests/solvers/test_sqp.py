@@ -6,7 +6,7 @@ import pytest
 from skfair._bound.bound import ConstraintSystem
 from skfair._problems.linear import LinearModel
 from skfair._problems.problem import ConstrainedProblem
-from skfair.constraints import DemographicParity, EqualizedOdds
+from skfair.constraints import DemographicParity, EqualizedOdds, PartialStatisticalParity
 from skfair.solvers import SOLVERS, SQP
 
 
@@ -52,6 +52,24 @@ def test_multipliers_above_the_first_penalty_raise_it(problems):
     result = SQP(tol=1e-8).solve(problem)
     np.testing.assert_allclose(result.x, x, atol=1e-4)
     np.testing.assert_allclose(result.multipliers, 1000 * multipliers, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("shift", [-50.0, 50.0])
+def test_a_threshold_beyond_all_scores_is_placed_again(problems, shift):
+    """All shares above it are 1, or 0: no derivative leads back to where its rows can be kept."""
+    parity = PartialStatisticalParity((0.1, 0.6), n_percentiles=4)
+    problem = problems.fair(parity, n_groups=3, tolerance=0.1)
+    expected = SQP().solve(problem)
+    x = problem.initial_point()
+    x[-1] += shift
+    stuck = problem.evaluate(x)
+    assert not stuck.jacobian[:, -1].any() and stuck.violation > 0.05
+    result = SQP().solve(problem, x)
+    assert result.status == expected.status == "optimal"
+    assert result.fun == pytest.approx(expected.fun, abs=1e-7)
+    # Thresholds of rows that are not active may differ.
+    p = problem.n_parameters
+    np.testing.assert_allclose(result.x[:p], expected.x[:p], atol=1e-4)
 
 
 def test_it_agrees_with_sqp_on_many_parameters(problems):
