@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels import NO_INDEX, fast_sums_helper, jit
+from skfair._kernels import NO_INDEX, fast_sums_helper, helper, jit
 from skfair._kernels.sparse_samples import kernel_rows, member_distances, row_of
 
 
@@ -310,8 +310,163 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
 # Exact sizes: members move along shortest paths between clusters.
 
 
+class Network(NamedTuple):
+    """Places of clusters between their bounds, and how many samples are too many for them.
+
+    The last node is a pool, from which clusters get places and to which they return them.
+    """
+
+    places: np.ndarray  # (n_clusters,) int64
+    smallest: np.ndarray
+    largest: np.ndarray
+    excess: np.ndarray  # (n_clusters + 1,) int64
+
+
+class Queues(NamedTuple):
+    """Members of each cluster that go to each other one at the least change of the cost."""
+
+    changes: np.ndarray  # (n_clusters, n_clusters, n_queued) rising
+    movers: np.ndarray  # (n_clusters, n_clusters, n_queued) int32; some may have left since
+    lengths: np.ndarray  # (n_clusters, n_clusters) int64, how many are in the queue
+    limits: np.ndarray  # (n_clusters, n_clusters) least change of the members that are in none
+
+
+def allocate_queues(n_clusters):
+    """Empty queues, whose lengths bound their memory and the time of a move."""
+    n_queued = max(1, min(64, 2**20 // n_clusters**2))
+    shape = n_clusters, n_clusters
+    changes = np.empty((*shape, n_queued))
+    movers = np.empty(changes.shape, np.int32)
+    return Queues(changes, movers, np.zeros(shape, np.int64), np.full(shape, np.inf))
+
+
+def fill_places(X, centers, squares, labels, potentials, network):
+    """Move members to the places of clusters along shortest paths, in place; whether all fit.
+
+    ``potentials`` are multipliers at which every label has the least reduced cost, and 0 for the
+    pool. They follow the paths, so that this stays true (successive shortest paths).
+    """
+    queues = allocate_queues(len(centers))
+    return _fill_places(kernel_rows(X), centers, squares, labels, potentials, network, queues)
+
+
 @jit
-def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths, previous):
+def _fill_places(X, centers, squares, labels, potentials, network, queues):
+    n_clusters = len(centers)
+    costs = np.empty(n_clusters)
+    for p in range(len(labels)):
+        _join_queues(X, centers, squares, p, np.int64(labels[p]), costs, queues)
+    lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
+    while True:
+        has_excess = False
+        for v in range(n_clusters + 1):
+            has_excess |= network.excess[v] > 0
+        if not has_excess:
+            return True
+        end = _find_shortest_path(queues, potentials, network, lengths, previous)
+        if end < 0:
+            return False
+        # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
+        for v in range(n_clusters + 1):
+            potentials[v] -= min(lengths[v], lengths[end])
+        # A member, or a place, moves along each arc of the path.
+        network.excess[end] += 1
+        goal = end
+        while previous[goal] >= 0:
+            origin = previous[goal]
+            if goal == n_clusters:
+                network.places[origin] += 1
+            elif origin == n_clusters:
+                network.places[goal] -= 1
+            else:
+                mover = queues.movers[origin, goal, 0]
+                labels[mover] = goal
+                _leave_queues(X, centers, squares, labels, mover, origin, queues)
+                _join_queues(X, centers, squares, mover, goal, costs, queues)
+            goal = origin
+        network.excess[goal] -= 1
+
+
+@fast_sums_helper
+def _dot(x, center):
+    total = 0.0
+    for f in range(len(x)):
+        total += x[f] * center[f]
+    return total
+
+
+@helper
+def _insert(queues, origin, goal, change, mover):
+    """Insert a member into a queue; the last one leaves a full queue."""
+    changes, movers = queues.changes[origin, goal], queues.movers[origin, goal]
+    last = queues.lengths[origin, goal]
+    if last == len(changes):
+        queues.limits[origin, goal] = min(queues.limits[origin, goal], changes[last - 1])
+        last -= 1
+    else:
+        queues.lengths[origin, goal] += 1
+    while last > 0 and changes[last - 1] > change:
+        changes[last], movers[last] = changes[last - 1], movers[last - 1]
+        last -= 1
+    changes[last], movers[last] = change, mover
+
+
+@helper
+def _join_queues(X, centers, squares, p, cluster, costs, queues):
+    """Insert a sample into the queues of its cluster in which it is among the first."""
+    x = row_of(X, p)
+    for k in range(len(centers)):
+        costs[k] = squares[k] - 2.0 * _dot(x, centers[k])
+    for k in range(len(centers)):
+        change = costs[k] - costs[cluster]
+        last = queues.lengths[cluster, k]
+        if k == cluster:
+            continue
+        if last == queues.changes.shape[2] and change >= queues.changes[cluster, k, last - 1]:
+            queues.limits[cluster, k] = min(queues.limits[cluster, k], change)
+        elif change <= queues.limits[cluster, k]:
+            _insert(queues, cluster, k, change, p)
+
+
+@helper
+def _leave_queues(X, centers, squares, labels, p, cluster, queues):
+    """Bring members to the front of the queues of a cluster that a sample has left."""
+    for k in range(len(centers)):
+        movers = queues.movers[cluster, k]
+        n_queued = queues.lengths[cluster, k]
+        if k == cluster or n_queued == 0 or movers[0] != p:
+            continue
+        first = 0
+        while first < n_queued and labels[movers[first]] != cluster:
+            first += 1
+        queues.lengths[cluster, k] = n_queued - first
+        for i in range(first, n_queued):
+            queues.changes[cluster, k, i - first] = queues.changes[cluster, k, i]
+            movers[i - first] = movers[i]
+        if first == n_queued and queues.limits[cluster, k] < np.inf:
+            _refill(X, centers, squares, labels, cluster, k, queues)
+
+
+@helper
+def _refill(X, centers, squares, labels, origin, goal, queues):
+    """Fill an empty queue again, from all members."""
+    queues.limits[origin, goal] = np.inf
+    n_queued = queues.changes.shape[2]
+    for p in range(len(labels)):
+        if labels[p] != origin:
+            continue
+        x = row_of(X, p)
+        here, there = _dot(x, centers[origin]), _dot(x, centers[goal])
+        change = (squares[goal] - 2.0 * there) - (squares[origin] - 2.0 * here)
+        last = queues.lengths[origin, goal]
+        if last < n_queued or change < queues.changes[origin, goal, last - 1]:
+            _insert(queues, origin, goal, change, p)
+        else:
+            queues.limits[origin, goal] = min(queues.limits[origin, goal], change)
+
+
+@helper
+def _find_shortest_path(queues, potentials, network, lengths, previous):
     """Shortest path in reduced costs from any excess to any lack, by Dijkstra's algorithm.
 
     Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
@@ -319,28 +474,28 @@ def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths,
     ``lengths``, of nodes farther than the end what they are at most, and the ``previous`` node of
     each. Returns the end, or -1.
     """
-    pool = len(costs)
+    pool = len(network.places)
     is_done = np.zeros(pool + 1, np.bool_)
     for v in range(pool + 1):
-        lengths[v], previous[v] = (0.0 if excess[v] > 0 else np.inf), NO_INDEX
+        lengths[v], previous[v] = (0.0 if network.excess[v] > 0 else np.inf), NO_INDEX
     while True:
         u, shortest = NO_INDEX, np.inf
         for v in range(pool + 1):
             if not is_done[v] and lengths[v] < shortest:
                 u = np.int64(v)
                 shortest = lengths[v]
-        if u < 0 or excess[u] < 0:
+        if u < 0 or network.excess[u] < 0:
             return u
         is_done[u] = True
         for v in range(pool + 1):
             if is_done[v]:
                 continue
             if u == pool:
-                cost = 0.0 if can_shrink[v] else np.inf
+                cost = 0.0 if network.places[v] > network.smallest[v] else np.inf
             elif v == pool:
-                cost = 0.0 if can_grow[u] else np.inf
+                cost = 0.0 if network.places[u] < network.largest[u] else np.inf
             else:
-                cost = costs[u, v]
+                cost = queues.changes[u, v, 0] if queues.lengths[u, v] > 0 else np.inf
             # Reduced costs are not negative, but for rounding.
             length = shortest + max(cost + potentials[v] - potentials[u], 0.0)
             if length < lengths[v]:
