@@ -191,6 +191,8 @@ class GroupAwareScoreMixin:
         MissingSensitiveFeaturesError
             If predictions depend on the group and the groups are missing. A search scores this as
             its ``error_score``, nan by default.
+        ValueError
+            If the pandas indices of X, y and sample_weight differ: rows would be of other samples.
         """
         check_alignment(X=X, y=y, sample_weight=sample_weight)
         predicted = self.predict(X, sensitive_features=sensitive_features)

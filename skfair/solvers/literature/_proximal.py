@@ -211,14 +211,14 @@ class IDCA(Solver):
         Maximum number of convex problems.
     tol : float, default=1e-4
         Maximum violation and maximum residual of the optimality conditions at the answer.
-    inner_solver : Solver or None, default=None
+    solver : Solver or None, default=None
         Solves the convex problems. None is :class:`SQP`, stopped at an optimality residual of
         ``tol``: by convexity the objective is then within ``tol`` of the minimum, per unit of
         distance (in the 1-norm) to it. A :class:`SwitchingSubgradient` is as accurate as its
         ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
-    cold_start : bool, default=False
-        Whether to start from the model's initial parameters, 0 if it is linear, instead of the
-        passed ones. Equal scores are fair, so the start is feasible ([1]_, Assumption 6.3E).
+    warm_start : bool, default=True
+        Whether to start from the passed parameters. If not, the start is the model's initial ones,
+        0 if it is linear: equal scores are fair, so it is feasible ([1]_, Assumption 6.3E).
 
     See Also
     --------
@@ -232,7 +232,7 @@ class IDCA(Solver):
     Examples
     --------
     >>> from skfair.solvers import IDCA
-    >>> IDCA.from_paper(epsilon=5e-4).inner_solver.epsilon
+    >>> IDCA.from_paper(epsilon=5e-4).solver.epsilon
     0.0005
     """
 
@@ -240,13 +240,13 @@ class IDCA(Solver):
 
     max_iter: PositiveInt = 200
     tol: NonNegative = 1e-4
-    inner_solver: Solver | None = None
-    cold_start: bool = False
+    solver: Solver | None = None
+    warm_start: bool = True
 
     @property
     def projects(self) -> bool:
         """Whether the inner solver projects onto the region."""
-        return self.inner_solver is not None and self.inner_solver.projects
+        return self.solver is not None and self.solver.projects
 
     @classmethod
     def from_paper(cls, epsilon: float = 1e-3, inner_iter: int = 200, **changes: Any) -> Self:
@@ -275,14 +275,14 @@ class IDCA(Solver):
         inner = SwitchingSubgradient.from_paper(
             "partial_fairness", epsilon=epsilon, max_iter=inner_iter
         )
-        settings = {"max_iter": 400, "tol": epsilon, "inner_solver": inner, "cold_start": True}
+        settings = {"max_iter": 400, "tol": epsilon, "solver": inner, "warm_start": False}
         return cls(**(settings | changes))
 
     def _iterate(
         self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
     ) -> Iterator[Iterate]:
-        inner = SQP(tol=self.tol) if self.inner_solver is None else self.inner_solver
-        x = problem.initial_point(random_state=random_state) if self.cold_start else x
+        inner = SQP(tol=self.tol) if self.solver is None else self.solver
+        x = x if self.warm_start else problem.initial_point(random_state=random_state)
         evaluation = problem.evaluate(x)
         n_oracle = 0
         multipliers = np.zeros(len(problem.lower))

@@ -59,7 +59,7 @@ def test_a_cold_start_is_feasible_for_every_problem():
     task, start = problem()
     np.testing.assert_allclose(task.initial_point(), equal_scores(task))
     steps = []
-    IDCA(max_iter=2, cold_start=True).solve(task, start, callback=steps.append)
+    IDCA(max_iter=2, warm_start=False).solve(task, start, callback=steps.append)
     assert steps[0].evaluation.violation <= 1e-12
     assert steps[0].evaluation.fun == pytest.approx(np.log(2.0))
     assert max(step.evaluation.violation for step in steps) <= 1e-4
@@ -150,8 +150,8 @@ def test_idca_keeps_feasible_iterates_feasible_and_lowers_the_objective():
 def test_idca_with_the_settings_of_the_paper_is_nearly_feasible():
     task, start = problem(rounding=0.0)
     paper = IDCA.from_paper(epsilon=5e-3, inner_iter=150, max_iter=15)
-    assert isinstance(paper.inner_solver, SwitchingSubgradient)
-    assert paper.inner_solver.max_iter == 150
+    assert isinstance(paper.solver, SwitchingSubgradient)
+    assert paper.solver.max_iter == 150
     result = paper.solve(task, start)  # for any start
     assert result.violation <= 5e-3
     assert result.fun < np.log(2.0) - 0.05  # the loss of equal scores
