@@ -220,7 +220,12 @@ def check_row(row):
     assert (again.status == "infeasible") == (first.status == "infeasible")
     expected = first.predictions[changed.order]
     if change in ("again", "container"):
-        np.testing.assert_allclose(again.predictions, expected, rtol=1e-9, atol=1e-9 * unit)
+        # Sums over other containers differ in their last digits. Where no model keeps the bound,
+        # the solver finds the smallest violation, but stops before the last digits of the model.
+        is_certain = change == "again" or first.status != "infeasible"
+        digits = 1e-9 if is_certain else 1e-5
+        assert again.violation == pytest.approx(first.violation, rel=1e-9, abs=1e-9 * scale)
+        np.testing.assert_allclose(again.predictions, expected, rtol=digits, atol=digits * unit)
     elif change == "order" and row["level"] is not None:
         return  # other folds, and so another tolerance
     elif (
