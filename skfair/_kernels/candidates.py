@@ -269,7 +269,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             value = trial
             n_short, n_ties = numbers
             multipliers[:] = 0.0
-    missed = np.inf
+    excess = np.inf
     for n_steps in range(MAX_STEPS):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
         # Too many samples need more candidates, or all sizes are within the slack.
@@ -277,9 +277,9 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             break
         # Among samples that are nearly equal steps stay short: shortest paths are faster there.
         if n_steps % CHECKED_STEPS == 0:
-            if abs(slope).sum() > 0.5 * missed:
+            if abs(slope).sum() > 0.5 * excess:
                 break
-            missed = abs(slope).sum()
+            excess = abs(slope).sum()
         # The width stays as it is while it takes in a fair share of the samples.
         if not 0.02 <= n_ties / n_samples <= 0.32:
             gaps = np.sort(evaluations.gaps[at, ::stride])
