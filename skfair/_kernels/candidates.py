@@ -77,8 +77,8 @@ def _measure_candidates(X, centers, clusters, distances):
 
 
 FIRST_RIDGE, MIN_RIDGE = 1.0, 3e-3  # relative to the mean of the Hessian's diagonal
-MIN_GAIN = 1e-9  # relative gain of a step that ends an ascent ...
-SHORT_GAIN, MAX_SHORT_STEPS = 1e-6, 5  # and that so many steps in a row have to exceed
+MIN_GAIN = 1e-9  # relative gain of a step that ends an ascent
+MAX_STEPS, CHECKED_STEPS = 100, 7  # so many steps have to halve what sizes miss their bounds by
 RIDGE_GROWTH = 10.0  # factor of the ridge where a step gains nothing
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
@@ -255,7 +255,6 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     n_samples = len(weights)
     n_clusters = len(multipliers)
     at = 0
-    n_short_steps = 0
     stride = 1 + n_samples // 4000  # of the gaps from which the width is estimated
 
     def evaluate(multipliers, at):
@@ -270,11 +269,17 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             value = trial
             n_short, n_ties = numbers
             multipliers[:] = 0.0
-    for _ in range(100):
+    excess = np.inf
+    for n_steps in range(MAX_STEPS):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
         # Too many samples need more candidates, or all sizes are within the slack.
         if n_short > 0.02 * n_samples or abs(slope).max() <= slack:
             break
+        # Among samples that are nearly equal steps stay short: shortest paths are faster there.
+        if n_steps % CHECKED_STEPS == 0:
+            if abs(slope).sum() > 0.5 * excess:
+                break
+            excess = abs(slope).sum()
         # The width stays as it is while it takes in a fair share of the samples.
         if not 0.02 <= n_ties / n_samples <= 0.32:
             gaps = np.sort(evaluations.gaps[at, ::stride])
@@ -299,10 +304,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         value = trial
         n_short, n_ties = numbers
         multipliers[:] = stepped
-        # The relative gain has become too small, or has been small for some steps: among equal
-        # samples steps are short.
-        n_short_steps = n_short_steps + 1 if gain <= SHORT_GAIN * abs(value) else 0
-        if gain <= MIN_GAIN * abs(value) or n_short_steps >= MAX_SHORT_STEPS:
+        if gain <= MIN_GAIN * abs(value):  # the relative gain has become too small
             break
     return at, value, n_short, width, min(max(ridge, MIN_RIDGE), 10.0)
 
@@ -320,6 +322,24 @@ class Network(NamedTuple):
     smallest: np.ndarray
     largest: np.ndarray
     excess: np.ndarray  # (n_clusters + 1,) int64
+
+
+@jit
+def assign_to_places(costs, places, tolerance, labels):
+    """The cluster of least cost, of each sample; of those within a tolerance one with most places.
+
+    Fills ``labels``, and takes their places.
+    """
+    for p in range(len(costs)):
+        least = np.inf
+        for k in range(costs.shape[1]):
+            least = min(least, costs[p, k])
+        best = NO_INDEX
+        for k in range(costs.shape[1]):
+            if costs[p, k] <= least + tolerance and (best < 0 or places[k] > places[best]):
+                best = np.int64(k)
+        labels[p] = best
+        places[best] -= 1
 
 
 class Queues(NamedTuple):
@@ -354,8 +374,8 @@ def fill_places(X, centers, squares, labels, potentials, network):
 def _fill_places(X, centers, squares, labels, potentials, network, queues):
     n_clusters = len(centers)
     costs = np.empty(n_clusters)
-    for p in range(len(labels)):
-        _join_queues(X, centers, squares, p, np.int64(labels[p]), costs, queues)
+    is_filled = np.zeros(n_clusters + 1, np.bool_)
+    is_filled[n_clusters] = True
     lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
     while True:
         has_excess = False
@@ -363,9 +383,16 @@ def _fill_places(X, centers, squares, labels, potentials, network, queues):
             has_excess |= network.excess[v] > 0
         if not has_excess:
             return True
-        end = _find_shortest_path(queues, potentials, network, lengths, previous)
+        end = _find_shortest_path(queues, is_filled, potentials, network, lengths, previous)
         if end < 0:
             return False
+        if network.excess[end] >= 0:
+            # The path leads on through a cluster whose members were not compared yet.
+            for p in range(len(labels)):
+                if labels[p] == end:
+                    _join_queues(X, centers, squares, p, end, costs, queues)
+            is_filled[end] = True
+            continue
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         for v in range(n_clusters + 1):
             potentials[v] -= min(lengths[v], lengths[end])
@@ -382,7 +409,8 @@ def _fill_places(X, centers, squares, labels, potentials, network, queues):
                 mover = queues.movers[origin, goal, 0]
                 labels[mover] = goal
                 _leave_queues(X, centers, squares, labels, mover, origin, queues)
-                _join_queues(X, centers, squares, mover, goal, costs, queues)
+                if is_filled[goal]:
+                    _join_queues(X, centers, squares, mover, goal, costs, queues)
             goal = origin
         network.excess[goal] -= 1
 
@@ -466,13 +494,13 @@ def _refill(X, centers, squares, labels, origin, goal, queues):
 
 
 @helper
-def _find_shortest_path(queues, potentials, network, lengths, previous):
+def _find_shortest_path(queues, is_filled, potentials, network, lengths, previous):
     """Shortest path in reduced costs from any excess to any lack, by Dijkstra's algorithm.
 
     Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
     to the pool adds a place to a cluster, and one from the pool takes a place away. Fills
     ``lengths``, of nodes farther than the end what they are at most, and the ``previous`` node of
-    each. Returns the end, or -1.
+    each. Returns the end, -1 if there is none, or a cluster whose queues have to be filled first.
     """
     pool = len(network.places)
     is_done = np.zeros(pool + 1, np.bool_)
@@ -484,7 +512,7 @@ def _find_shortest_path(queues, potentials, network, lengths, previous):
             if not is_done[v] and lengths[v] < shortest:
                 u = np.int64(v)
                 shortest = lengths[v]
-        if u < 0 or network.excess[u] < 0:
+        if u < 0 or network.excess[u] < 0 or not is_filled[u]:
             return u
         is_done[u] = True
         for v in range(pool + 1):

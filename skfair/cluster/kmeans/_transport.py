@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.candidates import Network, fill_places
+from skfair._kernels.candidates import Network, assign_to_places, fill_places
 from skfair._kernels.sparse_samples import member_distances, squared_norms
 from skfair._partitions.partitions import blocks
 
@@ -20,15 +20,17 @@ class Transport(NamedTuple):
 
 
 def solve_transport(
-    X: np.ndarray, centers: np.ndarray, bounds: tuple[np.ndarray, ...], multipliers: np.ndarray
+    X: np.ndarray,
+    centers: np.ndarray,
+    bounds: tuple[np.ndarray, ...],
+    multipliers: np.ndarray,
 ) -> Transport:
     """The cheapest assignment with minimum and maximum sizes of clusters.
 
     The nearer the ``multipliers`` are to those of the solution, the fewer paths are searched.
     """
-    labels = _assign_to_reduced(X, centers, multipliers)
+    labels = _assign_to_reduced(X, centers, multipliers, bounds[1])
     n_clusters = len(centers)
-    multipliers = _raise_multipliers(X, centers, multipliers, labels, bounds[1])
     network = _open_places(multipliers, np.bincount(labels, minlength=n_clusters), *bounds)
     potentials = np.append(multipliers, 0.0)
     if not fill_places(X, centers, squared_norms(centers), labels, potentials, network):
@@ -45,50 +47,25 @@ def solve_transport(
     return Transport(labels, multipliers, value)
 
 
-def _assign_to_reduced(X: np.ndarray, centers: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """The cluster of least squared distance plus multiplier, of each sample."""
-    offsets = squared_norms(centers) + multipliers
-    factors = -2.0 * centers.T
-    labels = np.empty(X.shape[0], np.int32)
-    for rows in blocks(len(labels), BLOCK_ROWS):
-        labels[rows] = (X[rows] @ factors + offsets).argmin(axis=1)
-    return labels
-
-
-def _raise_multipliers(
+def _assign_to_reduced(
     X: np.ndarray,
     centers: np.ndarray,
     multipliers: np.ndarray,
-    labels: np.ndarray,
     largest: np.ndarray,
 ) -> np.ndarray:
-    """Multipliers at which no cluster is far too large, if few steps lead to them.
+    """The cluster of least squared distance plus multiplier, of each sample.
 
-    A step raises the multiplier of one cluster until as many members as are too many prefer another
-    one, and moves them, in place. All labels stay those of the least distance plus multiplier.
+    Of clusters that are equal up to rounding it is the one with most places.
     """
-    multipliers = multipliers.copy()
-    factors = -2.0 * centers.T
     squares = squared_norms(centers)
-    for _ in range(len(centers)):
-        excess = np.bincount(labels, minlength=len(centers)) - np.asarray(largest, dtype=np.int64)
-        cluster = int(excess.argmax())
-        n_leaving = excess[cluster]
-        # Shortest paths move what exceeds a maximum size by at most a twentieth.
-        if n_leaving <= 0.05 * largest[cluster]:
-            break
-        members = np.flatnonzero(labels == cluster)
-        goals = np.empty(len(members), np.int32)
-        margins = np.empty(len(members))
-        for rows in blocks(len(members), BLOCK_ROWS):
-            costs = X[members[rows]] @ factors + (squares + multipliers)
-            here = costs[:, cluster].copy()
-            costs[:, cluster] = np.inf
-            goals[rows], margins[rows] = costs.argmin(axis=1), costs.min(axis=1) - here
-        leaving = margins.argpartition(n_leaving - 1)[:n_leaving]
-        multipliers[cluster] += max(margins[leaving].max(), 0.0)
-        labels[members[leaving]] = goals[leaving]
-    return multipliers
+    offsets = squares + multipliers
+    factors = -2.0 * centers.T
+    labels = np.empty(X.shape[0], np.int32)
+    places = largest.astype(np.int64)
+    tolerance = 1e-12 * squares.max()
+    for rows in blocks(len(labels), BLOCK_ROWS):
+        assign_to_places(X[rows] @ factors + offsets, places, tolerance, labels[rows])
+    return labels
 
 
 def _open_places(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from skfair.cluster.kmeans import _transport
+from skfair.cluster.kmeans._problem import SizeDual, assign_sizes
 from skfair.cluster.kmeans._tables import _move_surplus, scale_distances
 from skfair.cluster.kmeans._transport import solve_transport
 
@@ -81,15 +81,16 @@ def test_where_too_few_samples_may_move_all_stay():
     assert surplus.tolist() == [[2], [-2]]
 
 
-@given(st.integers(0, 2**32))
-def test_equal_samples_move_together_at_the_least_cost(seed):
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 1e-5, 1.0]))
+def test_equal_and_nearly_equal_samples_move_at_the_least_cost(seed, spread):
     """The linear program of assignments has the same cost."""
     rng, distinct, centers = draw(seed, 4, 4)
-    X = distinct[rng.integers(4, size=30)]
+    X = distinct[rng.integers(4, size=30)] + spread * rng.normal(size=(30, 2))
     smallest = np.array([2, 2, 2, 2])
     largest = np.array([10, 9, 8, 7])
     costs = squared_distances(X, centers)
-    solved = solve_transport(X, centers, (smallest, largest), np.zeros(4))
+    multipliers = np.maximum(rng.normal(size=4), 0)
+    solved = solve_transport(X, centers, (smallest, largest), multipliers)
     sizes = np.bincount(solved.labels, minlength=4)
     assert (smallest <= sizes).all()
     assert (sizes <= largest).all()
@@ -105,15 +106,37 @@ def test_equal_samples_move_together_at_the_least_cost(seed):
     assert costs[np.arange(30), solved.labels].sum() == pytest.approx(program.fun)
 
 
-def test_equal_samples_take_one_path(monkeypatch):
-    paths = []
-    find_path = _transport.find_shortest_path
-    monkeypatch.setattr(
-        _transport, "find_shortest_path", lambda *args: paths.append(1) or find_path(*args)
-    )
-    X = np.repeat([[0.0], [9.0]], [90, 10], axis=0)
-    centers = np.array([[0.0], [1.0], [2.0], [9.0]])
-    bounds = np.zeros(4), np.full(4, 30.0)
-    labels = solve_transport(X, centers, bounds, np.zeros(4)).labels
-    assert np.bincount(labels).tolist() == [30, 30, 30, 10]
-    assert len(paths) <= 4
+def test_queues_that_run_empty_are_filled_again():
+    # A queue has 64 members: 90 must leave one cluster, the nearest to the other one first.
+    X = np.linspace(0.0, 1.0, 100)[:, np.newaxis]
+    centers = np.array([[0.0], [3.0]])
+    bounds = np.zeros(2), np.array([10.0, 100.0])
+    solved = solve_transport(X, centers, bounds, np.zeros(2))
+    np.testing.assert_array_equal(solved.labels, np.arange(100) >= 10)
+    # The next member that would leave, or return, lies between 9/99 and 10/99.
+    difference = solved.multipliers[0] - solved.multipliers[1]
+    assert 9 - 6 * 10 / 99 <= difference + 1e-12
+    assert difference <= 9 - 6 * 9 / 99 + 1e-12
+
+
+def test_of_equal_clusters_the_one_with_most_places_is_chosen():
+    X = np.zeros((9, 1))
+    centers = np.zeros((3, 1))
+    bounds = np.zeros(3), np.array([2.0, 3.0, 4.0])
+    solved = solve_transport(X, centers, bounds, np.zeros(3))
+    assert np.bincount(solved.labels).tolist() == [2, 3, 4]
+    np.testing.assert_allclose(solved.multipliers, 0.0)
+
+
+def test_multipliers_prove_the_least_cost_among_equal_samples():
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.ones((500, 2)), rng.normal(size=(500, 2))])
+    centers = rng.normal(size=(8, 2))
+    bounds = np.zeros(8), np.full(8, 150.0)
+    _, dual, _ = assign_sizes(X, centers, bounds, SizeDual(np.zeros(8)))
+    solved = solve_transport(X, centers, bounds, dual.multipliers)
+    assert np.bincount(solved.labels, minlength=8).max() <= 150
+    # The multipliers prove that the cost is the least: the dual has the same value.
+    costs = squared_distances(X, centers)
+    value = (costs + solved.multipliers).min(axis=1).sum() - 150 * solved.multipliers.sum()
+    assert solved.value == pytest.approx(value)
