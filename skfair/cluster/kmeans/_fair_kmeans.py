@@ -910,8 +910,14 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         -------
         score : float
             For balance use `skfair.metrics.get_scorer`.
+
+        Raises
+        ------
+        ValueError
+            If X and sample_weight have a pandas index in different orders.
         """
         check_is_fitted(self)
+        check_alignment(X=X, sample_weight=sample_weight)
         X = validate_data(self, X, **ACCEPTED, reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         return -float(weights @ nearest_centers(*self._center(X))[1])
