@@ -29,6 +29,7 @@ from skfair.metrics import (
 )
 from skfair.model_selection import fit_ladder, refit_candidates
 from skfair.monitoring import GapMonitor
+from skfair.preprocessing import reweighing_weights
 from skfair.ranking import rerank
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.statistics import gap_interval
@@ -303,3 +304,15 @@ def test_messages_name_the_argument_and_what_it_must_be(name):
     call, message = WRONG_CALLS[name]
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+def test_a_real_target_where_classes_are_needed_is_named():
+    with pytest.raises(ValueError, match=r"y holds real numbers such as 0.5, .* y > threshold"):
+        reweighing_weights([1.0, 0.5, 2.0], sensitive_features=["a", "b", "a"])
+
+
+def test_a_number_of_folds_is_said_once():
+    model = ConstrainedClassifierCV(LogisticRegression(), cv=1)
+    with pytest.raises(ValueError, match="must be an int in the range") as error:
+        model.fit(X, Y, sensitive_features=GROUP)
+    assert str(error.value).count("an int") == 1

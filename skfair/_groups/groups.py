@@ -295,6 +295,11 @@ def check_classes(labels: np.ndarray, name: str) -> None:
             f"{labels[0]!r} in an array of objects. Pass numbers or strings, as in "
             f"{name}.astype(int) or {name}.astype(str)."
         )
+    if labels.dtype.kind == "f" and (is_real := np.modf(labels)[0] != 0.0).any():
+        raise ValueError(
+            f"Unknown label type: {name} holds real numbers such as {labels[is_real][0]:.3g}, but "
+            f"must hold classes. Make classes of them, as in {name} > threshold."
+        )
     check_classification_targets(labels)
 
 

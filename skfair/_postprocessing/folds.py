@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.model_selection import check_cv
 
 from skfair._utils.copies import check_disjoint_folds
-from skfair._utils.sklearn import Interval, StrOptions
+from skfair._utils.sklearn import StrOptions
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from skfair._utils.tables import Table, TableLike
 
 
-Folds = Annotated[
-    Any, Interval(Integral, 2, None, closed="left"), "cv_object", StrOptions({"prefit", "oob"})
-]
+Folds = Annotated[Any, "cv_object", StrOptions({"prefit", "oob"})]
 """Values of a parameter ``cv`` that says which models score the training samples."""
 
 

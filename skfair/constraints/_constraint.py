@@ -645,9 +645,11 @@ def split_by_attribute(
     if len(groups.names) < 2:  # as without sensitive_features, where nothing is compared
         attributes = tolerances
     if {*tolerances} != {*attributes}:
+        unnamed = " (by position, unless sensitive_features has names)"
         raise argument_error(
-            "tolerance must have one number for each attribute, which are "
-            f"{join_names(map(repr, attributes))}; got {tolerances!r}."
+            "tolerance must have one number for each attribute: "
+            f"{join_names(map(repr, attributes))}{unnamed if 0 in attributes else ''}; got "
+            f"{tolerances!r}."
         )
     parts = []
     for attribute in attributes:

@@ -231,7 +231,7 @@ def test_a_file_has_no_bounds_of_attributes_without_names(settings):
         ),
         (
             lambda X, y, table: ConstrainedERMClassifier(tolerance={"sex": 0.1}),
-            "tolerance must have one number for each attribute, which are 'sex', 'race'; got",
+            "tolerance must have one number for each attribute: 'sex', 'race'; got",
         ),
         (
             lambda X, y, table: ConstrainedERMClassifier(tolerance={"sex": 0.1, "race": -1.0}),
