@@ -112,7 +112,8 @@ def check_method_params(
         if _is_arrow(one) and len(one) == count_samples(X)
     }
     others = {name: one for name, one in params.items() if name not in taken}
-    return check_params_by_sklearn(X, others, indices=indices) | taken
+    checked = check_params_by_sklearn(X, others, indices=indices) | taken
+    return {name: checked[name] for name in params}
 
 
 def first_tree_leaves(classifier: BaseEstimator) -> np.ndarray | None:

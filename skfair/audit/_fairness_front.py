@@ -372,7 +372,7 @@ def _largest_gap_with_limits(
     class_level = 1.0 - (1.0 - level) / len(per_class)
     gaps = []
     for columns, params in per_class:
-        bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
+        bound, scores = bind_constraint(constraint, columns, **tested, **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
         gaps.append(interval._replace(estimate=reported_gap(bound, scores)))
     gap, *limits = bound.gap.state(np.max(gaps, axis=0))

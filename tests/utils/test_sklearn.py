@@ -59,6 +59,7 @@ def test_parameters_with_one_value_per_sample_are_divided_as_the_samples():
     pa = pytest.importorskip("pyarrow")
     params = {"weights": pa.array([1, 2, 3]), "other": pa.array([7]), "text": "ab", "y": [4, 5, 6]}
     divided = check_method_params(np.zeros((3, 1)), params, indices=np.array([2, 0]))
+    assert list(divided) == list(params)
     assert divided["weights"].to_pylist() == [3, 1]
     assert divided["other"] is params["other"]
     assert (divided["text"], list(divided["y"])) == ("ab", [6, 4])
