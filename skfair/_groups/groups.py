@@ -297,8 +297,9 @@ def check_classes(labels: np.ndarray, name: str) -> None:
         )
     if labels.dtype.kind == "f" and (is_real := np.modf(labels)[0] != 0.0).any():
         raise ValueError(
-            f"Unknown label type: {name} holds real numbers such as {labels[is_real][0]:.3g}, but "
-            f"must hold classes. Make classes of them, as in {name} > threshold."
+            f"Unknown label type: continuous. {name} holds real numbers such as "
+            f"{labels[is_real][0]:.3g}, but must hold classes. Make classes of them, as in "
+            f"{name} > threshold."
         )
     check_classification_targets(labels)
 
