@@ -88,7 +88,7 @@ def run_in_threads(n_rounds):
         return [result for results in pool.map(run, range(len(TASKS))) for result in results]
 
 
-@pytest.mark.parametrize("n_rounds", [1, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rounds", [1, pytest.param(24, marks=pytest.mark.slow)])
 def test_threads_have_the_results_and_warnings_of_one_thread(n_rounds):
     with warnings.catch_warnings(record=True) as of_one_thread:
         warnings.simplefilter("always")

@@ -632,7 +632,7 @@ def test_candidates_of_a_search_are_tested_from_the_best_on(applicants):
 def test_error_holds_at_both_margins():
     """A candidate of equal gap, and one at the margin of accuracy, are shown in 5 % at most."""
     rng = np.random.default_rng(0)
-    n, n_draws, n_shown = 1000, 100, np.zeros(2)
+    n, n_draws, n_shown = 1500, 400, np.zeros(2)
     for _ in range(n_draws):
         sex = rng.choice(["f", "m"], size=n)
         y = rng.random(n) < 0.5

@@ -119,7 +119,7 @@ def test_shell_takes_predictions_in_order(tmp_path, capsys):
 def test_false_models_are_shown_as_rarely_as_stated(tolerance):
     """Of models on both sides of the tolerance, the one that is returned breaks it seldom."""
     shifts = tolerance * np.array([0.5, 0.8, 0.95, 1.001, 1.05, 1.2])
-    n_draws = 40
+    n_draws = 100
     n_false = {0.8: 0, 0.95: 0}
     for seed in range(n_draws):
         audits = audit_models(draw_models(seed, 1500, shifts))
