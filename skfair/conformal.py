@@ -327,6 +327,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
         sets = ClassSets.from_scores(columns)
         classes = cross.training.classes
+        assert classes is not None  # of a classifier
         codes = np.searchsorted(classes, cross.training.labels)
         if not self.per_class:
             return {}, [(sets.scores[np.arange(len(codes)), codes], sets, codes >= 0)]

@@ -650,7 +650,7 @@ class AUCLoss(BaseEstimator):
 class _Majorant:
     """An `AUCLoss` with its concave part replaced by the tangent."""
 
-    loss: Any
+    loss: AUCLoss
     scores: np.ndarray
     subtracted: Pointwise
 

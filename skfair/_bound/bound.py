@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from skfair._bound.convex import PairRows, ShareRows
     from skfair._bound.gap import Gap
     from skfair._bound.rows import SmoothConstraint
+    from skfair._groups.events import CellEvents
     from skfair._statistics.estimates import Estimates
     from skfair._statistics.gaps import CurvePosterior, MonteCarloPosterior, RatePosterior
     from skfair._utils.tables import TableLike
@@ -343,7 +344,7 @@ class Sums:
     """
 
     name: str
-    cells: Any
+    cells: CellEvents
     target: np.ndarray
     smooth: tuple[Callable, ...]
     exact: tuple[Callable, ...]

@@ -757,7 +757,7 @@ class LargestDistance(LargestMean):
         forms = super().linear_forms(n_events)
         return sparse.vstack([forms, -forms], format="csr")
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Estimates) -> Estimates:
         return means
 
     def _rows(self, tolerance: float) -> Any:

@@ -445,7 +445,7 @@ def has_decimals(column: pd.Series) -> bool:
     return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
 
 
-def find_label(label: Any, column: pd.Series) -> Label | None:
+def find_label(label: Label | None, column: pd.Series) -> Label | None:
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None

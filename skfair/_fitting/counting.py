@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from skfair._bound.bound import BoundConstraint, ConstraintSystem
     from skfair._groups.events import Events
+    from skfair._problems.linear import LinearModel
 
 
 # Errors and gaps along a line of models, from the decisions that flip on the way.
@@ -499,7 +500,7 @@ class PartitionedCounter(DecisionCounter):
         pairs = zip(system, residuals, strict=True)
         return type(system)(one.move_offset(of_one, step_size) for one, of_one in pairs)
 
-    def evaluate_along_lines(self, model: Any, starts: list[LineStart]) -> tuple:
+    def evaluate_along_lines(self, model: LinearModel, starts: list[LineStart]) -> tuple:
         """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.

@@ -183,7 +183,7 @@ class Fitter:
 
     problem: Any
     start: np.ndarray
-    solver: Any
+    solver: Solver
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None

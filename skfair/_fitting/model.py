@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._problems.model import Model
     from skfair.constraints import Constraint
-    from skfair.losses import Loss, ScoreFunction
+    from skfair.losses import Loss
     from skfair.solvers import Solver
 
 
@@ -86,7 +86,7 @@ def make_problem(
     model: Model,
     training: TrainingData,
     constraints: list[Constraint],
-    loss: ScoreFunction | None = None,
+    loss: Loss | None = None,
 ) -> ConstrainedProblem:
     """The problem of a model with smooth rates; without a loss, the one of the estimator."""
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss") if loss is None else loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._fitting.outcome import FitTask
     from skfair._problems.evaluation import Evaluation
+    from skfair._problems.model import Model
     from skfair._problems.problem import ConstrainedProblem
     from skfair.constraints import Constraint
+    from skfair.losses import Loss
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
 
@@ -39,10 +41,10 @@ _LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
 
 def make_network_problem(
     estimator: BaseEstimator,
-    model: Any,
+    model: Model,
     training: TrainingData,
     constraints: list[Constraint],
-    loss: Any,
+    loss: Loss,
     least_alpha: float,
 ) -> ConstrainedProblem:
     """The problem of a network with smooth rates; ``alpha=None`` is at least the last argument."""

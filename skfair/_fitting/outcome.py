@@ -544,7 +544,7 @@ class FitTask(NamedTuple):
     estimator: Any
     X: Any  # as passed to fit, like y
     y: Any
-    training: Any
+    training: TrainingData
     confidence: float | None
     describe: Callable  # as passed to `begin`
     watch: FitProgressCallback

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -22,6 +22,7 @@ from skfair._bound.rows import spread_over_samples
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skfair._fitting.counting import Candidate
     from skfair._problems.linear import LinearModel
     from skfair._problems.problem import Problem
 
@@ -69,7 +70,7 @@ class Plane:
     whole intercept, of the parameters `up`, adds `reach` to all scores.
     """
 
-    problem: Any
+    problem: Problem
     parameters: np.ndarray
     scores: np.ndarray
     direction: np.ndarray
@@ -137,7 +138,7 @@ class PlainFit(NamedTuple):
         The last layer without each fold, of all samples: features may be learned from the others.
     """
 
-    candidate: Any
+    candidate: Candidate
     scores: np.ndarray
     folds: list
     models: list

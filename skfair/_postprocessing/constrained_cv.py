@@ -333,7 +333,7 @@ class CrossFit(NamedTuple):
     But for ``constraints`` it does not depend on tolerances and levels.
     """
 
-    training: Any  # with the rows of X as they were passed
+    training: TrainingData  # with the rows of X as they were passed
     rows: np.ndarray  # positions among the samples that were passed
     per_class: list  # training data of each score: of each class, of two classes, or a real target
     loss_weights: np.ndarray  # (n_samples,)
@@ -368,9 +368,9 @@ class Rule(NamedTuple):
     """The final linear model: attributes that predictions need, its problem, and its guarantee."""
 
     fitted: dict
-    problem: Any
-    guarantee: Any
-    request: Any  # with features of the samples
+    problem: ConstrainedProblem
+    guarantee: Guarantee
+    request: RuleRequest  # with features of the samples
     is_stopped: bool  # by a callback
 
     @property
@@ -678,7 +678,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
 class _RuleForm(NamedTuple):
     """A solved rule of one form: its features, request, problem and guarantee."""
 
-    features: Any
+    features: EventFeatures | JointProbabilities
     request: RuleRequest
     problem: ConstrainedProblem
     guarantee: Guarantee

@@ -108,7 +108,7 @@ class CoverageData:
     """Scores of true values, weights of the samples in groups, and the coverage to reach."""
 
     scores: np.ndarray  # (n_samples,)
-    sets: Any  # ClassSets or IntervalSets
+    sets: IntervalSets | ClassSets
     members: np.ndarray  # weights of the samples in each group, and in all, (n_samples, n_groups+1)
     units: np.ndarray  # samples of equal code are not independent
     coverage: float

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Effort
     from skfair._fitting.input import TrainingData
+    from skfair._fitting.outcome import FitProgressCallback
     from skfair._groups import Samples
     from skfair._groups.arguments import FitArguments
     from skfair._groups.groups import Groups
@@ -786,7 +787,7 @@ class RuleRequest(NamedTuple):
     weights: np.ndarray  # of each sample's loss
     constraints: list
     tolerance: float | None
-    callback: Any  # sees every iteration
+    callback: FitProgressCallback  # sees every iteration
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
     costs: np.ndarray | None = None  # by true and predicted class, of more than two classes

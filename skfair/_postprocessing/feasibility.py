@@ -10,7 +10,7 @@ of them is fixed: it is searched for.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -160,7 +160,7 @@ class _Rows(NamedTuple):
 class _LinearProgram(NamedTuple):
     """The smallest excess of constraints in expectation, over decisions between 0 and 1."""
 
-    constraints: Any
+    constraints: ConstraintSystem
     sums: list  # of each constraint, as `sums_and_changes` returns them
     plain: np.ndarray  # (n_outcomes,), expected decisions without constraint
     weighted: np.ndarray  # (n_outcomes, n_samples), probabilities times weights

@@ -426,7 +426,7 @@ class WeightProgram(NamedTuple):
     accepted positives less that of accepted negatives.
     """
 
-    problem: Any
+    problem: ConstrainedProblem
     joint: np.ndarray  # (n_samples, n_outcomes), of negatives first
     weights: np.ndarray  # (n_samples,), sum 1
     units: np.ndarray  # (n_outcomes,), costs of an accepted negative, of a refused positive; mean 1

@@ -518,7 +518,10 @@ def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> Deriv
 
 
 def _sum_shares(
-    block: Any, parameters: np.ndarray, buckets: tuple[np.ndarray, ...], weights: np.ndarray
+    block: Any,
+    parameters: np.ndarray,
+    buckets: tuple[np.ndarray, ...],
+    weights: np.ndarray,
 ) -> Derivatives:
     """Sums over a block with shares of ranked samples, by a kernel."""
     from skfair._kernels.scores import evaluate_bucket_moments

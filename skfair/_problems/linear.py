@@ -559,7 +559,9 @@ class GroupInterceptsModel(LinearModel):
     """
 
     @classmethod
-    def from_features(cls, X: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:  # type: ignore[override]
+    def from_features(  # type: ignore[override]
+        cls, X: np.ndarray, codes: np.ndarray, weights: np.ndarray
+    ) -> GroupInterceptsModel:
         """Make a model whose columns have weighted mean 0 and variance 1."""
         # Dummy columns for all groups but the first, whose intercept is the common one.
         others = (codes[:, np.newaxis] == np.arange(1, codes.max() + 1)).astype(np.float64)

@@ -216,7 +216,7 @@ class ChunkedPoint:
 
     def __init__(
         self,
-        model: Any,
+        model: Model,
         parameters: np.ndarray,
         iter_chunks: Callable[[], Iterator[tuple[slice, Any]]],
     ) -> None:

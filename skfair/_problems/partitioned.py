@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skfair._bound.ranks import RankSums
     from skfair._partitions.partitions import Function, Partitions
     from skfair._problems.evaluation import CompiledBlock, Derivatives
+    from skfair._problems.linear import LinearModel
     from skfair._utils.api import RandomState
 
 
@@ -51,12 +52,12 @@ class PartitionedProblem(Problem):
     """
 
     is_partitioned = True
-    model: Any
+    model: LinearModel
     loss: Any
     alpha: float
     constraint: Any
-    partitions: Any
-    subsample: Any = None
+    partitions: Partitions
+    subsample: ConstrainedProblem | None = None
     region: Any = None
 
     @classmethod

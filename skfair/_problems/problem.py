@@ -22,7 +22,10 @@ from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
     from skfair._bound.rows import SmoothConstraint
+    from skfair._partitions.partitions import Partitions
+    from skfair._problems.evaluation import Ball, Box
     from skfair._utils.api import RandomState
+    from skfair.losses import Loss
 
 
 MAX_NUMPY_STEPS = 200_000
@@ -63,10 +66,10 @@ class Problem(ABC):
 
     is_partitioned = False
     # What problems with samples in memory have, and those in partitions only in part.
-    loss: Any
-    target: Any
+    loss: Loss
+    target: np.ndarray
     mean_weights: Any
-    weights: Any
+    weights: np.ndarray
     batches: Any
     join_rows: Any
     separate_pairs: Any
@@ -74,13 +77,13 @@ class Problem(ABC):
     contribution: Any
     predict_scores: Any
     # What problems with samples in partitions have.
-    partitions: Any
+    partitions: Partitions
     condense_all: Any
     # What all have.
     model: Any
     alpha: float
     constraint: Any
-    region: Any
+    region: Box | Ball | None
     subsample: Any
 
     @property
@@ -198,7 +201,7 @@ class ConstrainedProblem(Problem):
     weights: np.ndarray
     alpha: float
     constraint: Any
-    region: Any = None
+    region: Box | Ball | None = None
     total: float | None = None
 
     @cached_property
@@ -329,7 +332,7 @@ class ConstrainedProblem(Problem):
         return CompiledBlock(self, columns, (self.target, self.mean_weights, *code))
 
     @cached_property
-    def subsample(self) -> Any:
+    def subsample(self) -> ConstrainedProblem:
         """The problem on a subsample for warm starts; itself where samples are not very many."""
         return draw_subsample(self, SUBSAMPLE_SIZES["linear"]) if needs_subsample(self) else self
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from datetime import date
 from re import Match
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
@@ -31,6 +32,9 @@ GroupName: TypeAlias = Hashable
 
 AttributeName: TypeAlias = Hashable
 """The name of a sensitive attribute, or its position where columns have no names."""
+
+Time: TypeAlias = float | str | date | np.datetime64
+"""A number, a date or a time, or its text; `datetime.datetime` and `pandas.Timestamp` are dates."""
 
 RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""

@@ -60,7 +60,9 @@ def cut_numbers(
     return cuts[cuts < distinct[-1]], distinct
 
 
-def range_text(name: str, cuts: np.ndarray, distinct: np.ndarray, low: Any, high: int) -> str:
+def range_text(
+    name: str, cuts: np.ndarray, distinct: np.ndarray, low: int | np.intp, high: int
+) -> str:
     """A range of bins in words; a bin of one value as an equation."""
     ends = np.concatenate(([-np.inf], cuts, [distinct[-1]]))
     lower, upper = ends[low], ends[high + 1]

@@ -284,7 +284,9 @@ def _is_about(event: str, groups: set[str] | dict[str, int]) -> bool:
     return any(event == group or event.endswith(f": {group}") for group in groups)
 
 
-def _arrange_model(audit: AuditData, constraint: Any) -> tuple[list[tuple], tuple[Constraint, str]]:
+def _arrange_model(
+    audit: AuditData, constraint: Constraint
+) -> tuple[list[tuple], tuple[Constraint, str]]:
     """Predictions of a fitted model as `predict_for_metric`, and the constraint with its unit."""
     estimator, X, y, sensitive_features = audit.model  # type: ignore[misc]
     check_applies(constraint, estimator)
@@ -402,11 +404,11 @@ def _certify_predictions(
     ]
     starts = range(0, len(limits), len(per_class))
     by_attribute = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
-    worst, tolerance = _state_worst(by_attribute, tolerances)
+    worst, worst_tolerance = _state_worst(by_attribute, tolerances)
     if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
         worst = worst._replace(required_sample_size=None, sizes={})
-    claim = _make_claim(audit, constraint, worst, unit, tolerance, per_class)
+    claim = _make_claim(audit, constraint, worst, unit, worst_tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
@@ -427,7 +429,7 @@ def _certify_predictions(
     )
 
 
-def _assume_no_rare_values(largest: float, limits: Any) -> str:
+def _assume_no_rare_values(largest: float, limits: _Limits) -> str:
     """What is assumed of values without bound that no sample shows; empty for others.
 
     A value of a share p of n samples is missing with probability (1 - p)^n, .05 at 3 / n.
@@ -443,9 +445,9 @@ def _assume_no_rare_values(largest: float, limits: Any) -> str:
 def _make_claim(
     audit: AuditData,
     constraint: Constraint,
-    limits: Any,
+    limits: _Limits,
     unit: str,
-    tolerance: float | dict | None,
+    tolerance: float,
     per_class: list[tuple[tuple, dict]],
 ) -> Claim:
     """The claim of limits of a gap: a floor is the largest rate less it, a ratio 1 less it."""
@@ -472,7 +474,7 @@ def _make_claim(
         form=form,
         metric=quantity.noun,
         unit=quantity.unit if unit == RATE_UNIT else unit,
-        threshold=mirror(tolerance),  # type: ignore[arg-type]
+        threshold=mirror(tolerance),
         estimate=mirror(limits.gap),
         low=low,
         high=high,
@@ -714,7 +716,10 @@ def _shown_tolerance(
 
 
 def _warn_of_undecidable_groups(
-    bound: Any, estimates: Estimates, tolerance: float, level: float
+    bound: BoundConstraint | HiddenGroupConstraint,
+    estimates: Estimates,
+    tolerance: float,
+    level: float,
 ) -> None:
     """Warn of groups whose limit exceeds the tolerance even without any success."""
     if tolerance >= 1.0:
@@ -753,7 +758,11 @@ def _describe_rare_values(
     )
 
 
-def _name_events(bound: Any, estimates: Estimates, positions: np.ndarray | list[int]) -> str:
+def _name_events(
+    bound: BoundConstraint | HiddenGroupConstraint,
+    estimates: Estimates,
+    positions: np.ndarray | list[int],
+) -> str:
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"

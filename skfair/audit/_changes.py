@@ -273,7 +273,7 @@ def _find_estimators(
     """Estimators of the rates of two periods by name, and the positive label."""
     task = infer_task(None if audit.task != "clustering" else audit.task, columns)
     positive = find_positive_label(task, columns, audit.pos_label)
-    return metric_estimators(task, columns, positive, metrics), positive  # type: ignore[arg-type]
+    return metric_estimators(task, columns, positive, metrics), positive
 
 
 def _protect_changes(

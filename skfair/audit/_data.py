@@ -118,7 +118,7 @@ class AuditData:
     model: EstimatorAndData | None = None
     k: float | None = None
     ids: np.ndarray | None = None
-    strata: Any = None
+    strata: Groups | None = None
     clusters: pd.Series | None = None
     burden: str | None = None
     limits_version: int = LIMITS_VERSION
@@ -749,7 +749,7 @@ class _Checked(NamedTuple):
     samples: Samples
     columns: dict[str, np.ndarray]
     is_used: np.ndarray
-    strata: Any
+    strata: Groups | None
 
 
 def check_source(source: dict[str, str] | None) -> None:
@@ -951,12 +951,12 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
         yield roles[name], column
     for role, groups in (("group", audit.samples.groups), ("stratum", audit.strata)):
         if groups is not None and groups.is_disjoint and audit.known.labels is not None:
-            for place, name in enumerate(groups.attributes):
+            for place, attribute in enumerate(groups.attributes):
                 # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
                 codes, labels = pd.factorize(groups.labels[:, place])
                 known = np.where(labels == MISSING, -1, np.arange(len(labels)))
                 column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
-                yield role, pd.Series(column, name=attribute_name(name, place))
+                yield role, pd.Series(column, name=attribute_name(attribute, place))
     if not audit.samples.is_equally_weighted or audit.samples.groups.multiplicity is not None:
         role = "weight" if audit.samples.groups.multiplicity is None else "count"
         yield role, pd.Series(audit.samples.weights, name=names.get("sample_weight", role))

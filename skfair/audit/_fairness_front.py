@@ -361,7 +361,7 @@ def _describe_range(values: pd.Series, digits: str) -> str:
 
 def _largest_gap_with_limits(
     per_class: list[tuple[np.ndarray, dict]],
-    constraint: Any,
+    constraint: Constraint,
     tested: dict[str, Table | None],
     level: float,
 ) -> tuple[float, float, float]:
@@ -379,7 +379,7 @@ def _largest_gap_with_limits(
     return gap, *sorted(limits)
 
 
-def _check_decisions(constraint: Any, estimator: BaseEstimator) -> None:
+def _check_decisions(constraint: Constraint, estimator: BaseEstimator) -> None:
     """Raise for a constraint on anything but decisions, and an estimator without any."""
     if not constraint.counts_decisions:
         raise ValueError(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pandas.arrays import ArrowStringArray
 
+    from skfair._utils.api import AttributeName
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
 
@@ -86,7 +87,9 @@ def select_headline_gap(gaps: pd.DataFrame, column: str) -> pd.Series | None:
     return candidates.loc[candidates[column].idxmax()]
 
 
-def find_rows(frame: pd.DataFrame, attribute: Any, metric: str | Callable) -> pd.DataFrame:
+def find_rows(
+    frame: pd.DataFrame, attribute: AttributeName, metric: str | Callable
+) -> pd.DataFrame:
     """Rows of one metric by one attribute."""
     return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
 
@@ -249,7 +252,7 @@ def draw_limited(
     axis: Axis,
     row: dict[str, float | str],
     name: str = "estimate",
-    mark: Any = "near",
+    mark: str = "near",
     reference: float = nan,
 ) -> Picture:
     """Picture of a value of a row and its limits."""

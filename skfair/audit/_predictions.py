@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
-    from skfair._bound.bound import Sums
-    from skfair._bound.gap import RangeGap
+    from skfair._bound.bound import BoundConstraint, Sums
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
@@ -161,7 +160,10 @@ def _prediction_loss(
 
 
 def resolve_constraint(
-    constraint: Any, tolerance: float | dict[str, float] | None = None, *, takes_all: bool = False
+    constraint: Constraint | str,
+    tolerance: float | dict[str, float] | None = None,
+    *,
+    takes_all: bool = False,
 ) -> Constraint:
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
@@ -404,7 +406,7 @@ class HiddenGroupConstraint(NamedTuple):
     ``cells`` are masks of samples by name, and ``group_positions`` those of groups by name.
     """
 
-    bound_constraint: Any
+    bound_constraint: BoundConstraint
     cells: dict
     group_positions: dict
     hidden: HiddenGroups
@@ -420,7 +422,7 @@ class HiddenGroupConstraint(NamedTuple):
         return self.bound_constraint.sums
 
     @property
-    def gap(self) -> RangeGap:
+    def gap(self) -> Any:
         """Gap of the constraint."""
         return self.bound_constraint.gap
 

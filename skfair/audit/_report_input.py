@@ -116,8 +116,9 @@ def report_estimators(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
     else:
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
-    if audit.clusters is not None:
-        estimators = _count_clusters(estimators, audit.cluster_codes, metrics)
+    clusters = audit.cluster_codes
+    if clusters is not None:
+        estimators = _count_clusters(estimators, clusters, metrics)
     if audit.burden is not None:
         estimators.pop("scoring_rate", None)  # of scores, not of decisions
         estimators["selection_rate"] = partial(_mark_burden, estimators["selection_rate"])

@@ -259,7 +259,7 @@ def _describe_gap(report: ReportData, gap: pd.Series) -> str:
     return f"{text}."
 
 
-def _possible_gap_clause(quantity: Quantity, gap: pd.Series | dict[str, float | str | None]) -> str:
+def _possible_gap_clause(quantity: Quantity, gap: pd.Series | dict[str, Any]) -> str:
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     return f"a gap of up to {quantity.limit(gap['gap_high'])} is possible"
 
@@ -283,7 +283,7 @@ def four_fifths_clause(gap: Any, frame: pd.DataFrame) -> str:
     return f"{side} four fifths{exact} in these data, but undecided in the population"
 
 
-def _is_ratio_clear(ratio: Any) -> bool:
+def _is_ratio_clear(ratio: float) -> bool:
     """Whether a ratio to three digits is on the same side of four fifths."""
     return (round(ratio, 3) < FOUR_FIFTHS) == (ratio < FOUR_FIFTHS)
 
@@ -484,7 +484,7 @@ def count_title(metric: str) -> str:
     return titles.get(metric, "Selected")
 
 
-def _format_number(value: Any, form: str) -> str:
+def _format_number(value: float, form: str) -> str:
     """A number in a format, or a dash where it is unknown."""
     return format(value, form) if isfinite(value) else "–"
 
@@ -689,7 +689,9 @@ def _reliability_cells(row: dict[str, Any]) -> tuple:
     )
 
 
-def subgroup_tables(report: Any) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
+def subgroup_tables(
+    report: Any,
+) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
     burden = report.reading.burden
@@ -935,7 +937,7 @@ def _summary_cells(row: dict, best: pd.DataFrame) -> tuple:
     return row["group"], f"{n:,}", f"{selected:,}", _exact_percent_text(selected, n), ratio
 
 
-def _exact_percent_text(numerator: Any, denominator: Any) -> str:
+def _exact_percent_text(numerator: int, denominator: int) -> str:
     """A share as text in percent."""
     return f"{_fraction_text_half_up(100 * numerator, denominator, 1)} %"
 

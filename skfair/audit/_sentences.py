@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from skfair._utils.api import Label
+    from skfair._utils.api import GroupName, Label
     from skfair.constraints import Constraint
 
 
@@ -165,7 +165,7 @@ class Quantity(NamedTuple):
         scale = 100 if self.is_share else 1
         return f"{bound_text(scale * bound)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
-    def limit(self, limit: Any, is_lower: bool = False, n_digits: int = 3) -> str:
+    def limit(self, limit: float, is_lower: bool = False, n_digits: int = 3) -> str:
         """A limit as text, rounded outwards."""
         text = self.number(limit, n_digits, outward_rounding(is_lower))
         return f"{text} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
@@ -198,7 +198,7 @@ class Quantity(NamedTuple):
         exact = Decimal(f"{round(100 * number, 6):.12g}")
         return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
 
-    def page_value(self, value: Any) -> str:
+    def page_value(self, value: float) -> str:
         """The value of a group on a page, as text."""
         return self.decimal(value) + " %" * (self.is_share and isfinite(value))
 
@@ -265,7 +265,7 @@ def bounds_spared(constraint: Constraint, burden: str | None) -> bool:
 
 
 def describe_bound(
-    constraint: Any,
+    constraint: Constraint,
     is_real: bool = False,
     n_classes: int = 1,
     pos_label: Label | None = None,
@@ -429,9 +429,7 @@ def confidence_text(level: float) -> str:
     return f"{100 * level:g} % confidence"
 
 
-def event_text(
-    cell: str, group: float | str | tuple[int | str, str], cells: set[str] | tuple | dict[str, Any]
-) -> str:
+def event_text(cell: str, group: GroupName, cells: set[str] | tuple | dict[str, Any]) -> str:
     """A group as text, after its cell where a rate has several."""
     return group_text(group) if len(cells) < 2 else f"{cell}: {group_text(group)}"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from skfair._statistics.estimates import Estimates
-    from skfair._utils.api import AttributeName, GroupName, Label
+    from skfair._utils.api import AttributeName, GroupName
     from skfair.audit._report_data import ReportData
 
 
@@ -217,7 +217,7 @@ def bonferroni_level(level: float, n_groups: int, n_tables: int) -> float:
 
 
 def comparison_columns(
-    estimates: Estimates, level: float, reference: Label | None, comparison_level: float
+    estimates: Estimates, level: float, reference: int | None, comparison_level: float
 ) -> dict[str, np.ndarray]:
     """Values of groups with limits, and differences and ratios to a reference, or nan, by name."""
     n = len(estimates.values)
@@ -241,7 +241,7 @@ def comparison_columns(
     return columns
 
 
-def _reference_contrasts(n: int, reference: Any) -> tuple[np.ndarray, sparse.csr_array]:
+def _reference_contrasts(n: int, reference: int | np.intp) -> tuple[np.ndarray, sparse.csr_array]:
     """All groups but the reference, and contrasts of +1 and -1 of each to it."""
     others = np.delete(np.arange(n), reference)
     return others, contrast_matrix(others, np.full(n - 1, reference), n)
@@ -309,7 +309,7 @@ def _ratios_with_limits(
     against: sparse.csr_array,
     end: float,
     others: np.ndarray,
-    reference: Any,
+    reference: int | np.intp,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ratios to the reference and their limits; nan where its rate is 0."""
     base = rates.values[reference]

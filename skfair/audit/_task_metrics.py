@@ -282,7 +282,7 @@ def find_positive_label(
 def metric_estimators(
     task: str,
     columns: dict[str, np.ndarray],
-    positive: int | str | None,
+    positive: Label | None,
     metrics: Metrics = (),
 ) -> dict[str, Callable]:
     """Estimators of all metrics by name: functions of groups and weights.
@@ -371,10 +371,10 @@ def tabulate_reliability(
 
 def top_k_estimators(
     columns: dict[str, np.ndarray],
-    positive: int | str,
+    positive: Label | None,
     metrics: Metrics,
     samples: Samples,
-    k: int,
+    k: float,
 ) -> tuple[dict[str, Callable], str]:
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
@@ -405,7 +405,7 @@ def _estimators_of_classes(
 
 
 def hidden_group_estimators(
-    columns: dict[str, np.ndarray], positive: int | str, known: SensitiveFeatures
+    columns: dict[str, np.ndarray], positive: Label | None, known: SensitiveFeatures
 ) -> dict[str, Callable]:
     """Estimators of rates by name, for groups of which `known` is what is known."""
     encoded = encode_columns(columns, positive)
@@ -435,7 +435,7 @@ def _estimate_hidden_rates(
 
 
 def _classification_metric_estimators(
-    columns: dict[str, np.ndarray], positive: int | str | None
+    columns: dict[str, np.ndarray], positive: Label | None
 ) -> dict[str, Callable]:
     """Estimators of the metrics of a classifier, by name; without a target also of scores."""
     if not {"y_pred", "y_score"} & set(columns):
@@ -497,7 +497,7 @@ def _scoring_rate_estimator(scores: np.ndarray) -> dict[str, Callable]:
 
 
 def _regression_metric_estimators(
-    columns: dict[str, np.ndarray], positive: int | str | None
+    columns: dict[str, np.ndarray], positive: Label | None
 ) -> dict[str, Callable]:
     """Estimators of the metrics of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
@@ -509,7 +509,7 @@ def _regression_metric_estimators(
 
 
 def _clustering_metric_estimators(
-    columns: dict[str, np.ndarray], positive: int | str | None
+    columns: dict[str, np.ndarray], positive: Label | None
 ) -> dict[str, Callable]:
     """Estimators of the metrics of a clustering, by name."""
     return _mean_estimators(clustering_metrics(columns["y_pred"]), columns)

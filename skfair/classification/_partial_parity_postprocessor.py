@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
+    from skfair._bound.bound import BoundConstraint
     from skfair._fitting.guarantee import Guarantee
     from skfair._fitting.input import TrainingData
     from skfair._groups import Samples
@@ -468,9 +469,9 @@ class PartialParityPostprocessor(
 class _BoundTraining(NamedTuple):
     """Training data, the constraint on its compared groups, and their ranks once it has scores."""
 
-    training: Any
+    training: TrainingData
     bound: Any  # of the samples of groups that are compared
-    reported: Any  # of all groups
+    reported: BoundConstraint  # of all groups
     compared: np.ndarray  # positions of the samples of compared groups
     positions: np.ndarray  # the compared group by which each group ranks new samples
     y_score: np.ndarray | None = None  # (n_samples,)
@@ -532,7 +533,7 @@ def _search_rates(
 ) -> Guarantee:
     """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
 
-    def search(subset: Any, tolerance: float) -> RankShift:
+    def search(subset: RankedSamples, tolerance: float) -> RankShift:
         def callback(best: RankShift) -> bool:
             task = context.subcontext(task_name="gap")
             task.call_on_fit_task_begin(estimator=estimator)
@@ -816,7 +817,7 @@ def suggest_interval(
     )
 
 
-def _candidate_starts(rate: float, width: float, step: Any) -> np.ndarray:
+def _candidate_starts(rate: float, width: float, step: float) -> np.ndarray:
     """Starts of the intervals of a width that cover the positive rate."""
     lowest = max(0.0, rate - width)
     highest = min(rate, 1.0 - width)

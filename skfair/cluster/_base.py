@@ -395,7 +395,7 @@ def _describe_size_violations(
 
 
 def status_attributes(
-    attributes: dict[str, Any], search: Any, lacks_groups: bool
+    attributes: dict[str, Any], search: str, lacks_groups: bool
 ) -> dict[str, str | float | None]:
     """Status and violation of a fit, from its attributes and how the search ended.
 
@@ -428,7 +428,7 @@ def small_groups_message(estimator: BaseEstimator) -> str | None:
 
 
 def warn_of_status(
-    estimator: BaseEstimator, fit_input: Any, search: Any, advice: str, cut_short: bool | str | None
+    estimator: BaseEstimator, fit_input: Any, search: str, advice: str, cut_short: bool | str | None
 ) -> None:
     """Warn of requirements that are missed, or else of small groups and of a fit cut short."""
     small = small_groups_message(estimator)

@@ -145,7 +145,7 @@ def applicable_constraint_names(prediction: str) -> list[str]:
     return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)
 
 
-def check_task(constraint: Any, is_real: bool) -> None:
+def check_task(constraint: Constraint, is_real: bool) -> None:
     """Raise for a constraint on predicted numbers alone where classes are predicted."""
     if constraint.applies_to == ("numbers",) and not is_real:
         raise argument_error(

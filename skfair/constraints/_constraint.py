@@ -660,7 +660,7 @@ def split_by_attribute(
 
 
 def refuse_tolerances_by_attribute(
-    constraint: Any, tolerance: Tolerance | None, where: str
+    constraint: Constraint, tolerance: Tolerance | None, where: str
 ) -> None:
     """Raise for a tolerance of each attribute where there must be one."""
     if isinstance(find_tolerance(constraint, tolerance), Mapping):

@@ -32,6 +32,7 @@ from skfair._statistics.group_estimates import (
     estimate_by_bootstrap,
     estimate_means,
 )
+from skfair._utils.api import GroupName, Label
 from skfair._utils.checks import (
     argument_error,
     check_choice,
@@ -59,7 +60,6 @@ from skfair.metrics._top_k import TopRate, select_top
 
 if TYPE_CHECKING:
     from skfair._groups import Samples
-    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
 
 
@@ -664,8 +664,8 @@ class GroupComparison:
 
     metric: Any
     transform: str | None
-    group: Any = None
-    k: Any = None
+    group: GroupName | None = None
+    k: float | None = None
 
     def __call__(
         self,

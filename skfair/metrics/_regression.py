@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from skfair.metrics._registry import register_metric
 if TYPE_CHECKING:
     from skfair._groups import Samples
     from skfair._utils.tables import TableLike
+    from skfair.losses import Loss, LossName
 
 
 # Differences of the mean losses of a classifier between groups.
@@ -226,7 +227,7 @@ def _check_losses(
     y_true: TableLike,
     y_score: TableLike,
     sensitive_features: TableLike,
-    loss: Any,
+    loss: LossName | Loss,
     sample_weight: TableLike | None,
     pos_label: Label | None,
 ) -> tuple[Samples, np.ndarray, np.ndarray]:

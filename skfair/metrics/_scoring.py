@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair._groups.known import HOW_TO_PASS_GROUPS
 from skfair._groups.samples import check_alignment
-from skfair._utils.api import Label
+from skfair._utils.api import GroupName, Label
 from skfair._utils.checks import check_choice, join_names, positive_class, spelling_hint
 from skfair._utils.sklearn import transform_before_last_step
 from skfair.exceptions import MissingSensitiveFeaturesError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
 
 
@@ -700,7 +699,7 @@ def make_scorer(
     metric: Any,
     *,
     transform: str | None = None,
-    group: Any = None,
+    group: GroupName | None = None,
     response_method: ResponseMethod | None = None,
     greater_is_better: bool | None = None,
     k: float | None = None,
@@ -857,7 +856,7 @@ _KIND_BY_RESPONSE = {
 
 
 def _aggregate_by_group(
-    metric: Any, transform: str | None, group: str | None, k: float | None
+    metric: Any, transform: str | None, group: GroupName | None, k: float | None
 ) -> Metric:
     """The metric that compares a metric between groups, or takes its value in one group."""
     if (transform is None) == (group is None):

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from pandas import Timedelta, Timestamp
+    from pandas import Timedelta
 
-    from skfair._utils.api import GroupName, Label
+    from skfair._utils.api import GroupName, Label, Time
     from skfair._utils.tables import Table, TableLike
     from skfair.audit import SensitiveFeatures
     from skfair.constraints import Constraint
@@ -132,7 +132,7 @@ if TYPE_CHECKING:
 
 
 def check_time(
-    time: Timestamp | int | str | None, state: Any, delay: Timedelta | int | str | None
+    time: Time | None, state: Any, delay: Timedelta | int | str | None
 ) -> float | str | None:
     """The time of a batch as it is stored; raise if it runs backwards or cannot have a delay."""
     time = normalize_time(time)
@@ -143,7 +143,7 @@ def check_time(
     return time
 
 
-def normalize_time(time: Timestamp | int | str | None) -> float | str | None:
+def normalize_time(time: Time | None) -> float | str | None:
     """A time as a number, ISO text or None; text is what a file stores."""
     if time is None:
         return None

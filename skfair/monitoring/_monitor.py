@@ -19,7 +19,7 @@ from sklearn.utils import check_consistent_length
 from skfair import constraints
 from skfair._partitions.collections import load_columns
 from skfair._statistics.gaps import Interval
-from skfair._utils.api import Axes, Label, MatrixLike
+from skfair._utils.api import Axes, Label, MatrixLike, Time
 from skfair._utils.checks import argument_error, check_exact_labels, join_names
 from skfair._utils.parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
 from skfair._utils.sklearn import safe_indexing
@@ -64,8 +64,6 @@ from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pandas import Timestamp
 
     from skfair._utils.tables import TableLike
 
@@ -434,11 +432,11 @@ class GapMonitor(BaseEstimator):
     def update(
         self,
         y_true: ArrayLike | None,
-        y_pred: Any,
+        y_pred: ArrayLike,
         *,
         sensitive_features: MatrixLike,
         sample_weight: ArrayLike | None = None,
-        time: Any = None,
+        time: Time | None = None,
         ids: ArrayLike | None = None,
         X: MatrixLike | None = None,
     ) -> GapMonitor:
@@ -502,7 +500,13 @@ class GapMonitor(BaseEstimator):
             X = safe_indexing(X, np.flatnonzero(audit.is_used))
         return self._read(settings, audit, ids, X, time)
 
-    def update_from(self, audit: Audit, *, time: Any = None, ids: ArrayLike | None = None) -> Self:
+    def update_from(
+        self,
+        audit: Audit,
+        *,
+        time: Time | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Self:
         """Read the samples of an audit as a batch; each row of a table of counts is many samples.
 
         Parameters
@@ -549,7 +553,7 @@ class GapMonitor(BaseEstimator):
         audit: Audit | None,
         ids: TableLike | None,
         X: TableLike | None,
-        time: Timestamp | int | str | None,
+        time: Time | None,
     ) -> Self:
         """Read a batch; `audit` is None for one without samples."""
         state = getattr(self, "_state", State())
@@ -575,8 +579,8 @@ class GapMonitor(BaseEstimator):
         *,
         sensitive_features: MatrixLike,
         sample_weight: ArrayLike | None = None,
-        ids: Any = None,
-        time: Any,
+        ids: ArrayLike | None = None,
+        time: Time,
     ) -> GapMonitor:
         """Count decisions of a time before the last batch in the windows, and nowhere else.
 
@@ -605,13 +609,13 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         settings = _check_settings(self)
         state = self._state
-        time = normalize_time(time)
+        stored = normalize_time(time)
         can_wait = ids is not None or settings.delay is not None
-        if can_wait or restore_time(state.time) < restore_time(time):
+        if can_wait or restore_time(state.time) < restore_time(stored):
             raise ValueError(
                 "Late decisions must be of a time before the last batch and have their outcomes, "
-                f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
-                f"batch has {state.time!r}. Pass others to update."
+                f"without delay and ids; got time={stored!r}, delay={settings.delay!r}, and the "
+                f"last batch has {state.time!r}. Pass others to update."
             )
         columns = load_columns(
             y_true=y_true,
@@ -619,13 +623,15 @@ class GapMonitor(BaseEstimator):
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
         ).values()
-        row = replace(state.rows[-1], time=time)
+        row = replace(state.rows[-1], time=stored)
         audit = make_audit(settings, *columns)
         batch = read_batch(settings, row, state, audit, None, None)
         state = state.with_groups(settings, batch.cohort.samples.groups)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
-    def update_labels(self, ids: Any, y_true: ArrayLike, *, time: Any = None) -> GapMonitor:
+    def update_labels(
+        self, ids: ArrayLike, y_true: ArrayLike, *, time: Time | None = None
+    ) -> GapMonitor:
         """Read late outcomes of samples that `update` has been passed with their ids.
 
         Parameters

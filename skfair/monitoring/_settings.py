@@ -66,7 +66,7 @@ _FIRST_SHARE = 0.9
 class Settings:
     """Checked parameters of a monitor; the constraint is a copy of what was passed."""
 
-    constraint: Any
+    constraint: Constraint
     tolerance: float
     confidence_level: float
     run_length: float | None

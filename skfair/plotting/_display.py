@@ -70,7 +70,7 @@ def write_legend(
     *,
     loc: str = "lower left",
     bbox_to_anchor: tuple[float, float] = (0, 1),
-    ncols: Any = None,
+    ncols: int | None = None,
     **options: Any,
 ) -> None:
     """Write the legend in the order of drawing, some entries last, by default above the axes."""

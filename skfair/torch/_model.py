@@ -363,7 +363,7 @@ class TorchModel:
     """
 
     def __init__(
-        self, module: Any, X: MatrixLike, device: Any = "cpu", random_state: int | None = None
+        self, module: Any, X: MatrixLike, device: str = "cpu", random_state: int | None = None
     ):
         device = check_device(device)
         module, self.is_compiled = _outputs().unwrap_compiled(copy_module(module))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -231,7 +231,7 @@ class _Evaluation(NamedTuple):
     offsets: np.ndarray
     intersection_offsets: np.ndarray
     extra_sums: tuple
-    block_evaluations: Any  # partitions of the evaluations of blocks
+    block_evaluations: Partitions  # partitions of the evaluations of blocks
 
 
 def _evaluate_multipliers(

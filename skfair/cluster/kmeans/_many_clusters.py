@@ -245,7 +245,10 @@ def iterate_sizes(
 
 
 def _round_sizes(
-    problem: ClusteringProblem, dual: Any, centers: np.ndarray, labels: np.ndarray | None = None
+    problem: ClusteringProblem,
+    dual: Any,
+    centers: np.ndarray,
+    labels: np.ndarray | None = None,
 ) -> MeasuredPoint:
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)

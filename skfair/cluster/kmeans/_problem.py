@@ -627,7 +627,7 @@ def weighted_mean(problem: ClusteringProblem) -> np.ndarray:
 
 
 def _prepare_sizes(
-    problem: Any, n_clusters: int, limits: Limits, warm_dual: DualSolution | None
+    problem: BaseClusteringProblem, n_clusters: int, limits: Limits, warm_dual: DualSolution | None
 ) -> tuple[SizeDual, tuple[np.ndarray, np.ndarray]]:
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
     warm_dual = warm_dual or zero_solution(n_clusters, limits)
@@ -815,7 +815,7 @@ def _evaluate_sizes(problem, centers, offsets):
 
 
 def size_bounds(
-    problem: ClusteringProblem, limits: Limits, n_clusters: int, least: int = 1
+    problem: BaseClusteringProblem, limits: Limits, n_clusters: int, least: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimum and maximum size of each cluster, in units of the largest weight.
 
@@ -890,6 +890,8 @@ def _bound_features(problem: Any) -> float:
     return np.sqrt(problem.summary.scatter)
 
 
-def count_by_intersection(problem: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def count_by_intersection(
+    problem: BaseClusteringProblem, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
     """Number of samples of every intersection in every cluster."""
     return count_table(labels, problem.codes, None, n_clusters, len(problem.limits.intersections))

@@ -257,7 +257,7 @@ def find_feasible_counts(
     return np.round(counts if best is None else best).astype(np.int64)
 
 
-def relax_shares(limits: Limits, excess: Any) -> Limits:
+def relax_shares(limits: Limits, excess: float) -> Limits:
     """The limits whose bounds on shares are wider by an excess."""
     wider = excess / limits.n_attributes
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])

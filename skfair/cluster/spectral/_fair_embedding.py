@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -175,7 +175,7 @@ def fair_embedding(
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
 
 
-def warn_of_no_clusters(lone_share: Any, eigenvalues: np.ndarray, equal_value: float) -> None:
+def warn_of_no_clusters(lone_share: float, eigenvalues: np.ndarray, equal_value: float) -> None:
     """Warn of an affinity without clusters: rows are similar to no other, or all equally similar.
 
     All rows are equally similar where no eigenvalue after the first is above that of such an

@@ -644,7 +644,9 @@ class SpectralProblem(NamedTuple):
         # Eigenvalues sum to the trace of M; the first is 1. Where all nodes are equally similar the
         # others are equal: 0 with loops like the other edges, negative without loops.
         equal_value = min(0.0, (loops[~operator.isolated].sum() - 1) / max(n_nodes - 1, 1))
-        warn_of_no_clusters(np.mean(loops >= 1 - NO_AFFINITY), embedding.eigenvalues, equal_value)
+        warn_of_no_clusters(
+            float(np.mean(loops >= 1 - NO_AFFINITY)), embedding.eigenvalues, equal_value
+        )
         return self._replace(embedding=embedding)
 
     def cluster(self, parameters, random_state, rounds):

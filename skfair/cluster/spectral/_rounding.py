@@ -28,7 +28,7 @@ from skfair.cluster.spectral._eigen_solvers import RBFAffinity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, Self
+    from typing import Self
 
     from skfair._groups.groups import Groups
     from skfair._kernels.limits import Limits
@@ -247,7 +247,7 @@ def _search_levels(free: NcutSearch, limits: Limits, level: float) -> Iterator[N
 
 
 def ncut_path(
-    problem: Any,
+    problem: NodeProblem,
     embedding: np.ndarray,
     runs: RunSettings,
     random_state: np.random.RandomState,
@@ -387,7 +387,7 @@ class NcutSearch(NamedTuple):
         return self._replace(clustering=clustering)
 
     def iterate_within(
-        self, limits: Limits, problem: Any, random_state: np.random.RandomState
+        self, limits: Limits, problem: NodeProblem, random_state: np.random.RandomState
     ) -> NcutSearch | Self:
         """The cheapest of searches after random moves of few nodes; they keep limits."""
         operator, groups, counts = problem.operator, problem.groups, self.count_groups(limits)
