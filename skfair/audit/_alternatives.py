@@ -45,6 +45,7 @@ from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.audit._performance import (
     PERFORMANCES,
     UP_TO_ONE,
+    ChangeTest,
     Performance,
     pair_samples,
     resolve_performance,
@@ -504,40 +505,22 @@ def find_alternatives(
     _check_numbers(margin, min_reduction)
     check_choice("order", order, tuple(ORDERS))
     gain = resolve_performance(performance)
-    if margin > 1.0 and gain.name in UP_TO_ONE:
-        raise argument_error(
-            f"margin must be at most 1 for the {gain.name}, in which no models differ by more, but "
-            f"is {margin!r}. Pass a fraction, such as 0.01 for one percentage point."
-        )
-    specification = resolve_constraint(constraint, None, takes_all=True)
-    if specification.gap.form in ("floor", "ceiling"):
-        raise argument_error(
-            f"constraint must compare groups, but {specification.name} bounds the rate of each; "
-            "pass one such as 'demographic_parity', or certify each model by itself."
-        )
-    if audit.known.is_modelled or audit.samples.groups.multiplicity is not None:
-        raise argument_error(
-            "sensitive_features must be the known group of each sample, one by one: alternatives "
-            "are compared sample by sample, which counts and modelled groups do not allow."
-        )
+    _check_margin(margin, gain)
+    specification = _check_compares_groups(constraint)
+    _check_known_groups(audit)
     named = _name_candidates(candidates)
-    audits = [audit, *(_audit_candidate(audit, name, one) for name, one in named.items())]
-    # Audits that were passed; others are made of these samples.
-    passed = {name: one for name, one in named.items() if is_audit(one)}
-    if passed:
-        names = ["the audit", *map(repr, passed)]
-        check_same_samples([audit, *passed.values()], "candidates", names)
-    _check_columns(audits, gain, ["the audit", *map(repr, named)])
+    audits = _audit_candidates(audit, named, gain)
     attempt = None
     each_level = level
     if ledger is not None:
         attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         each_level = divide_level(level, attempt)
-    classes = _list_classes(audits)
+    # Test each candidate, then decide about all of them together.
+    classes = _list_classes([audit, *audits.values()])
     in_use = bind_audit(_list_one_by_one(audit), specification, classes)
     tests = []
     rows = []
-    for name, one in zip(named, audits[1:], strict=True):
+    for name, one in audits.items():
         with mute_warnings(UserWarning):  # the model in use has warned of small groups
             bound = bind_audit(_list_one_by_one(one), specification, classes)
         gap_test = compare_gaps(in_use, bound, min_reduction, audit.limits_version)
@@ -553,34 +536,18 @@ def find_alternatives(
                 "n_lost": n_lost.sum(),
             }
         )
-    verdicts, levels = decide(tests, each_level, order)
-    for row, (gap_test, gain_test), verdict, decisive in zip(
-        rows, tests, verdicts, levels, strict=True
-    ):
-        low, high = gap_test.limits(decisive)
-        loss_low, loss_high = gain_test.limits(decisive)
-        row |= {
-            "reduction": -gap_test.change,
-            "reduction_low": -high,
-            "reduction_high": -low,
-            "loss": gain_test.change,
-            "loss_low": loss_low,
-            "loss_high": loss_high,
-            "verdict": verdict,
-            "level": decisive,
-            "times_more": find_times_more((gap_test, gain_test), decisive),
-        }
+    rows = [
+        row | _state_limits(*pair, verdict, decisive)
+        for row, pair, verdict, decisive in zip(
+            rows, tests, *decide(tests, each_level, order), strict=True
+        )
+    ]
     is_ratio = in_use[0].bound.gap.is_ratio
-    frame = pd.DataFrame(rows)[[*_COLUMNS]]
-    rank = frame["verdict"].map({"shown": 0, "open": 1, "contradicted": 2})
-    rows_by_rank = np.lexsort((-frame["gap"] if is_ratio else frame["gap"], rank))
-    frame = frame.iloc[rows_by_rank].reset_index(drop=True)
-    n_classes = len(in_use)
     quantity = describe_bound(
-        in_use[0].constraint, audit.task == "regression", n_classes, burden=audit.burden
+        in_use[0].constraint, audit.task == "regression", len(in_use), burden=audit.burden
     )
     answer = Alternatives(
-        frame=frame,
+        frame=_rank_candidates(rows, is_ratio),
         baseline={"gap": _find_worst(in_use), "performance": compared.in_use},
         metric=quantity.noun,
         unit=in_use[0].unit,
@@ -598,9 +565,77 @@ def find_alternatives(
         reading=audit.reading,
         limits_version=audit.limits_version,
     )
-    if min_published is None:
-        return answer
-    return _protect_answer(answer, audit, dict(zip(named, audits[1:], strict=True)), min_published)
+    return (
+        answer if min_published is None else _protect_answer(answer, audit, audits, min_published)
+    )
+
+
+def _check_margin(margin: float, gain: Performance) -> None:
+    if margin > 1.0 and gain.name in UP_TO_ONE:
+        raise argument_error(
+            f"margin must be at most 1 for the {gain.name}, in which no models differ by more, but "
+            f"is {margin!r}. Pass a fraction, such as 0.01 for one percentage point."
+        )
+
+
+def _check_compares_groups(constraint: str | Constraint) -> Constraint:
+    """The constraint, resolved; raise if it bounds the rate of each group."""
+    specification = resolve_constraint(constraint, None, takes_all=True)
+    if specification.gap.form in ("floor", "ceiling"):
+        raise argument_error(
+            f"constraint must compare groups, but {specification.name} bounds the rate of each; "
+            "pass one such as 'demographic_parity', or certify each model by itself."
+        )
+    return specification
+
+
+def _check_known_groups(audit: AuditData) -> None:
+    if audit.known.is_modelled or audit.samples.groups.multiplicity is not None:
+        raise argument_error(
+            "sensitive_features must be the known group of each sample, one by one: alternatives "
+            "are compared sample by sample, which counts and modelled groups do not allow."
+        )
+
+
+def _audit_candidates(
+    audit: AuditData, named: dict[str, Any], gain: Performance
+) -> dict[str, AuditData]:
+    """The audit of each candidate, of the samples of the model in use."""
+    audits = {name: _audit_candidate(audit, name, one) for name, one in named.items()}
+    # Audits that were passed; others are made of these samples.
+    passed = {name: one for name, one in named.items() if is_audit(one)}
+    if passed:
+        names = ["the audit", *map(repr, passed)]
+        check_same_samples([audit, *passed.values()], "candidates", names)
+    _check_columns([audit, *audits.values()], gain, ["the audit", *map(repr, named)])
+    return audits
+
+
+def _state_limits(
+    gap_test: ChangeTest, gain_test: ChangeTest, verdict: str, level: float
+) -> dict[str, Any]:
+    """The verdict on a candidate, and the limits of its changes at the level that decided it."""
+    low, high = gap_test.limits(level)
+    loss_low, loss_high = gain_test.limits(level)
+    return {
+        "reduction": -gap_test.change,
+        "reduction_low": -high,
+        "reduction_high": -low,
+        "loss": gain_test.change,
+        "loss_low": loss_low,
+        "loss_high": loss_high,
+        "verdict": verdict,
+        "level": level,
+        "times_more": find_times_more((gap_test, gain_test), level),
+    }
+
+
+def _rank_candidates(rows: list[dict[str, Any]], is_ratio: bool) -> pd.DataFrame:
+    """The table of candidates: shown, open and contradicted ones, each from the smallest gap."""
+    frame = pd.DataFrame(rows)[[*_COLUMNS]]
+    rank = frame["verdict"].map({"shown": 0, "open": 1, "contradicted": 2})
+    order = np.lexsort((-frame["gap"] if is_ratio else frame["gap"], rank))
+    return frame.iloc[order].reset_index(drop=True)
 
 
 _COLUMNS = (
