@@ -94,19 +94,21 @@ def status_of(candidate: Candidate, enforcement: str | None, is_stopped: bool) -
     """The ``status_`` of a candidate, as :ref:`statuses` explains it.
 
     "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
-    the public metrics. Else "stopped": a callback ended the fit. Else "max_iter": the solver
-    stopped before its own test. Else "feasible": a search has moved the model away from the
-    certified point, or other starts of the solver ended at other objectives. Else "optimal".
+    the public metrics. Else "stopped": a callback ended the fit. Else "max_iter": the solver did
+    not converge. Else "feasible": a search has moved the model away from the certified point, its
+    rows, which a fit makes tighter than the bound, are missed, or other starts of the solver ended
+    at other objectives. Else "optimal".
     """
-    status = candidate.result.status
-    if not candidate.keeps_bound if enforcement else status == "infeasible":
+    result = candidate.result
+    if not candidate.keeps_bound if enforcement else result.status == "infeasible":
         return "infeasible"
     if is_stopped:
         return "stopped"
-    if status != "optimal":
+    # Rows that no model keeps are no failure of the solver, unless the user's limit has ended it.
+    if result.status == "max_iter" or result.is_cut_short:
         return "max_iter"
-    is_certified = candidate.is_solver_result and not candidate.is_local
-    return "optimal" if is_certified else "feasible"
+    is_solved = result.status == "optimal" and candidate.is_solver_result
+    return "optimal" if is_solved and not candidate.is_local else "feasible"
 
 
 def guarantee_attributes(
@@ -216,7 +218,7 @@ def warn_of_outcome(
         warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
-    elif candidate.result.status != "optimal":
+    elif candidate.result.status != "optimal" and estimator.status_ != "feasible":
         warn(candidate.result.message, ConvergenceWarning)
     elif candidate.is_local:
         _warn_of_distant_bound(candidate)
