@@ -798,7 +798,8 @@ def _describe_regressor(
         "oof_prediction_": unit.from_unit(candidate.scores),
         "_unit": type(unit)(),
     }
-    return fitted, report, status_of(candidate, "auto", rule.is_stopped)
+    tolerances = problem.constraint.tolerances
+    return fitted, report, status_of(candidate, tolerances, "auto", rule.is_stopped)
 
 
 # Regressors whose predictions are fair.

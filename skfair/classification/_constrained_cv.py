@@ -746,7 +746,7 @@ def _describe_rule(
     refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
-    status = status_of(candidate, "auto", rule.is_stopped)
+    status = status_of(candidate, problem.constraint.tolerances, "auto", rule.is_stopped)
     if len(per_class) > 1:
         scores = problem.model.class_scores(candidate.parameters)
         # A constraint may be several, one for each attribute.
