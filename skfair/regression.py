@@ -160,8 +160,8 @@ class ConstrainedERMRegressor(LinearRegressor):
     {without_guarantee}
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
-        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
-        test. Else "feasible": the bound is on losses, and several starts of the solver ended at
+        "stopped": a callback ended the fit. Else "max_iter": the solver did not
+        converge. Else "feasible": the bound is on losses, and several starts of the solver ended at
         different objectives, of which this is the lowest; lower ones are possible, and a warning
         states a lower bound that is far from it. Else "optimal".
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
@@ -329,10 +329,10 @@ class PartialParityRegressor(LinearRegressor):
     {constraint_violation_, partial_report, without_guarantee}
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
-        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
-        test. Else "feasible": none of the problems solved kept the tolerance, and a random search
-        on the difference itself found coefficients that do. Else "optimal": the last problem solved
-        is certified.
+        "stopped": a callback ended the fit. Else "max_iter": the solver did not converge. Else
+        "feasible": no problem that was solved has this solution. A random search on the difference
+        itself found it, or a fit under a tighter tolerance that no coefficients keep. Else
+        "optimal": the last problem solved is certified.
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -798,7 +798,8 @@ def _describe_regressor(
         "oof_prediction_": unit.from_unit(candidate.scores),
         "_unit": type(unit)(),
     }
-    return fitted, report, status_of(candidate, "auto", rule.is_stopped)
+    tolerances = problem.constraint.tolerances
+    return fitted, report, status_of(candidate, tolerances, "auto", rule.is_stopped)
 
 
 # Regressors whose predictions are fair.

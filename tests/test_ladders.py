@@ -199,3 +199,31 @@ def test_a_fit_that_is_no_solution_is_compared_with_all_under_a_tighter_toleranc
     np.testing.assert_allclose(model.decision_function(X), best.scores, atol=1e-2)
     assert model.constraint_violation_ == 0.0
     assert model.status_ == "optimal"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_fits_under_a_tighter_tolerance_come_before_a_random_search(monkeypatch):
+    calibrate = enforce.calibrate_tolerances
+    searched = []
+
+    def exceed(fitter, *args):
+        return calibrate(fitter, *args)._replace(violation=0.1)
+
+    def search(fitter, candidate):
+        searched.append(candidate)
+        return candidate
+
+    monkeypatch.setattr(enforce, "calibrate_tolerances", exceed)
+    monkeypatch.setattr(enforce, "search_metric", search)
+    X, score, sex = draw(0, 300)
+    model = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.2)
+    model.fit(X, score > 0.5, sensitive_features=sex)
+    assert model.constraint_violation_ == 0.0
+    assert not searched
+    # Without such a fit the search starts at the smallest violation.
+    monkeypatch.setattr(enforce, "fit_calibrations", lambda fitter: [exceed(fitter)])
+    monkeypatch.setattr(
+        enforce, "choose_calibration", lambda fitter, fits: fits[0]._replace(violation=0.05)
+    )
+    model.fit(X, score > 0.5, sensitive_features=sex)
+    assert [one.violation for one in searched] == [0.05]

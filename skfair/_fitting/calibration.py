@@ -84,7 +84,8 @@ def choose_calibration(fitter: Fitter, candidates: list[Candidate]) -> Candidate
 
 def _refine_fit(fitter: Fitter, candidate: Candidate) -> Candidate:
     """The solution of the problem of a rough fit to all digits."""
-    return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
+    problem = candidate.result.evaluation.problem
+    return fitter.fit(problem, candidate.result.x, limit_iterations(fitter.solver))
 
 
 def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> tuple[Candidate, list]:

@@ -12,10 +12,10 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
   minimum, then corrections; if these are not enough, tighter tolerances. Searches count decisions
   alone: they would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
-  requested one; if none of its fits keeps it, random local search lowers the metric itself; the
-  model that the fit starts at, and fits under tighter tolerances, where these keep the bound at a
-  smaller objective; if the ranks agree with the target far less than those of the plain fit, an
-  evolution strategy raises their correlation;
+  requested one; where this ends without a certified model, fits under tighter tolerances; if none
+  of all fits keeps the bound, random local search lowers the metric itself; if the ranks agree with
+  the target far less than those of the plain fit, an evolution strategy raises their correlation;
+  of these models, and that which the fit starts at, the one of least objective;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
   the full data is corrected and searched.
 
@@ -128,32 +128,31 @@ def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
 
 def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
     """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
-    calibrated = calibrate_tolerances(fitter, effort.solves)
-    if not effort.starts:
-        return calibrated
-    # Random search for a model that keeps the bound.
-    candidate = calibrated if calibrated.keeps_bound else search_metric(fitter, calibrated)
-    if candidate.is_unconstrained or fitter.problem.is_partitioned:
+    candidate = calibrate_tolerances(fitter, effort.solves)
+    is_plain = candidate.keeps_bound and candidate.is_unconstrained
+    if is_plain or not effort.starts or fitter.problem.is_partitioned:
         return candidate
     # Other models that keep these tolerances: the model that the fit starts at, and all fits under
-    # tighter tolerances, where no problem has this solution. Where the fit has lost its
-    # ranks already, tighter tolerances do not give them back.
+    # tighter tolerances, unless a kept bound is certified. Where such a fit has lost its ranks,
+    # tighter tolerances do not give them back.
     others = []
     if fitter.start.any():
         others.append(fitter.evaluate(fitter.start, candidate.result))
-    has_lost = loses_ranks(fitter, candidate)
     is_certified = candidate.is_solver_result and candidate.result.status == "optimal"
-    is_final = calibrated.keeps_bound and (has_lost or is_certified)
-    if candidate.keeps_bound and not is_final:
+    is_final = is_certified or loses_ranks(fitter, candidate)
+    if not (candidate.keeps_bound and is_final):
         tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
         fits = [fitter.evaluate(one.parameters, one.result) for one in fit_calibrations(tighter)]
         fit = choose_calibration(fitter, fits)
-        if fit.keeps_bound and not loses_ranks(fitter, fit):
+        if not candidate.keeps_bound:
+            candidate = min(candidate, fit, key=lambda one: one.violation)
+        elif fit.keeps_bound and not loses_ranks(fitter, fit):
             others.append(fit)
-            candidate = fit if has_lost else candidate
-            has_lost = False
+    # Random search for a model that keeps the bound, where no fit does.
+    if not candidate.keeps_bound:
+        candidate = search_metric(fitter, candidate)
     # Random search for better ranks.
-    if has_lost:
+    if loses_ranks(fitter, candidate):
         candidate = search_ranks(fitter, candidate)
     return choose_cheapest(fitter, [candidate, *others])
 

@@ -257,6 +257,7 @@ class Fitter:
                 result,
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
+                is_cut_short=False,
             )
         parameters = self.project(result.x[: problem.n_parameters])
         if self.share is not None:

@@ -90,23 +90,30 @@ def to_user_units(guarantee: Guarantee, system: ConstraintSystem, loss_unit: flo
     )
 
 
-def status_of(candidate: Candidate, enforcement: str | None, is_stopped: bool) -> str:
-    """The ``status_`` of a candidate, as :ref:`statuses` explains it.
+def status_of(
+    candidate: Candidate, tolerances: np.ndarray, enforcement: str | None, is_stopped: bool
+) -> str:
+    """The ``status_`` of a candidate under requested tolerances, as :ref:`statuses` explains it.
 
     "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
-    the public metrics. Else "stopped": a callback ended the fit. Else "max_iter": the solver
-    stopped before its own test. Else "feasible": a search has moved the model away from the
-    certified point, or other starts of the solver ended at other objectives. Else "optimal".
+    the public metrics. Else "stopped": a callback ended the fit. Else "max_iter": the solver did
+    not converge. Else "feasible": a search has moved the model away from the certified point, its
+    rows, which the fit has made tighter than the bound, are missed by less than that, or other
+    starts of the solver ended at other objectives. Else "optimal".
     """
-    status = candidate.result.status
-    if not candidate.keeps_bound if enforcement else status == "infeasible":
+    result = candidate.result
+    if not candidate.keeps_bound if enforcement else result.status == "infeasible":
         return "infeasible"
     if is_stopped:
         return "stopped"
-    if status != "optimal":
-        return "max_iter"
-    is_certified = candidate.is_solver_result and not candidate.is_local
-    return "optimal" if is_certified else "feasible"
+    if result.status == "optimal":
+        is_certified = candidate.is_solver_result and not candidate.is_local
+        return "optimal" if is_certified else "feasible"
+    # Rows may be missed by less than the fit has made them tighter than the bound, unless the
+    # user's limit has ended the solver.
+    tightening = tolerances - result.evaluation.problem.constraint.tolerances
+    misses_tighter = result.status == "infeasible" and (result.violation <= tightening).all()
+    return "feasible" if misses_tighter and not result.is_cut_short else "max_iter"
 
 
 def guarantee_attributes(
@@ -216,7 +223,7 @@ def warn_of_outcome(
         warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
-    elif candidate.result.status != "optimal":
+    elif candidate.result.status != "optimal" and estimator.status_ != "feasible":
         warn(candidate.result.message, ConvergenceWarning)
     elif candidate.is_local:
         _warn_of_distant_bound(candidate)
@@ -601,7 +608,8 @@ class FitTask(NamedTuple):
         thresholds = np.asarray(report["threshold"], dtype=float)
         report["threshold"] = training.unit.from_unit(thresholds)
         is_stopped = self.watch.is_stopped
-        status = status_of(candidate, estimator.enforcement, is_stopped)
+        tolerances = fitter.constraint.tolerances
+        status = status_of(candidate, tolerances, estimator.enforcement, is_stopped)
         is_free = training.lacks_groups
         outcome = solution_attributes(estimator, guarantee, status, n_rows, report, is_free)
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}

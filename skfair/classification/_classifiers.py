@@ -260,12 +260,12 @@ class ConstrainedERMClassifier(LinearClassifier):
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
-        bound is not met. Else "stopped": a callback ended the fit. Else "max_iter": the solver
-        stopped before its own test. Else "feasible": the bound is kept, as by most good fits, by a
-        model that exact searches have moved away from the point that the solver certified, to one
-        with fewer errors; or the bound is on losses, and several starts of the solver ended at
-        different objectives. Else "optimal". It is about the training data; the population has
-        ``verdict_``.
+        bound is not met. Else "stopped": a callback ended the fit. Else "max_iter": the solver did
+        not converge. Else "feasible": the bound is kept, as by most good fits, by a model that
+        exact searches have moved away from the point that the solver certified, to one with fewer
+        errors, or by one that misses a tighter bound of the fit's own; or the bound is on losses,
+        and several starts of the solver ended at different objectives. Else "optimal". It is about
+        the training data; the population has ``verdict_``.
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -434,10 +434,10 @@ class PartialParityClassifier(LinearClassifier):
     {tolerances_, verdict_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
-        "stopped": a callback ended the fit. Else "max_iter": the solver stopped before its own
-        test. Else "feasible": none of the problems solved kept the tolerance, and a random search
-        on the difference itself found coefficients that do. Else "optimal": the last problem solved
-        is certified.
+        "stopped": a callback ended the fit. Else "max_iter": the solver did not converge. Else
+        "feasible": no problem that was solved has this solution. A random search on the difference
+        itself found it, or a fit under a tighter tolerance that no coefficients keep. Else
+        "optimal": the last problem solved is certified.
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also

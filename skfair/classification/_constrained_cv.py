@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -746,7 +746,7 @@ def _describe_rule(
     refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
-    status = status_of(candidate, "auto", rule.is_stopped)
+    status = status_of(candidate, problem.constraint.tolerances, "auto", rule.is_stopped)
     if len(per_class) > 1:
         scores = problem.model.class_scores(candidate.parameters)
         # A constraint may be several, one for each attribute.
@@ -787,9 +787,6 @@ def _warn(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> No
             f"The out-of-fold scores of {type(estimator._base).__name__} do not predict {label}: "
             "decisions by them are no better than chance. Pass another estimator, or more data."
         )
-    if len(estimator.classes_) > 2:  # the searches end the fit, whatever the solver's status
-        result = replace(guarantee.candidate.result, status="optimal")
-        guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
     warn_of_outcome(estimator, problem, guarantee, rule.is_stopped)
     if len(problem.constraint) and estimator.k is None:
         intercepts = np.full(len(cross.per_class), rule.request.intercept)

@@ -29,12 +29,13 @@ def solve_interior_point(
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
     dual = np.full(len(b), min(1.0, penalty / 2))
     positive = np.array([b + violation, violation, dual, penalty - dual])
+    # Slacks and violations, their duals, and the changes of all four.
+    slacks, duals = positive[:2], positive[2:]
+    change = np.empty_like(positive)
     residual = np.inf
     # At most so many interior-point steps.
     for _ in range(60):
-        slack, violation, dual, violation_dual = positive
-        stationarity = h * z + dual @ G
-        primal = slack + G @ z - b - violation
+        stationarity = h * z + duals[0] @ G
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature
         # moves far by a small residual.
         previous = residual
@@ -45,28 +46,27 @@ def solve_interior_point(
         ):
             break
         # The weight of each bound once all but z is eliminated.
-        weight = 1.0 / (slack / dual + violation / violation_dual)
+        ratios = slacks / duals
+        weight = 1.0 / (ratios[0] + ratios[1])
         matrix = (G.T * weight) @ G
         matrix.flat[:: len(h) + 1] += h
         factor, info = dpotrf(matrix, clean=False)
         if info:  # the complementarity products underflow
             break
-        system = G, weight, factor, stationarity, primal
+        system = G, weight, ratios, factor, stationarity
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
-        products = -np.array([dual * slack, violation_dual * violation])
-        _, change = _newton_step(positive, products, *system)
+        _newton_step(-slacks, *system, change)
         predicted = positive + _max_step(positive, change) * change
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
         aim = mean_product * (_mean_complementarity(predicted) / mean_product) ** 3
-        products += aim - change[2:] * change[:2]
-        dz, change = _newton_step(positive, products, *system)
+        dz = _newton_step((aim - change[2:] * change[:2]) / duals - slacks, *system, change)
         # Stop just short of the boundary, where a positive vector would vanish.
         length = 0.995 * _max_step(positive, change)
         z += length * dz
         positive += length * change
     n_capped = np.count_nonzero(is_capped)
-    multipliers[is_capped] = dual[:n_capped]
-    multipliers[is_floored] -= dual[n_capped:]
+    multipliers[is_capped] = duals[0, :n_capped]
+    multipliers[is_floored] -= duals[0, n_capped:]
     return z, multipliers
 
 
@@ -81,22 +81,26 @@ def _mean_complementarity(positive: np.ndarray) -> float:
 
 def _max_step(positive: np.ndarray, change: np.ndarray) -> float:
     """Maximum length up to 1 at which all positive vectors remain non-negative."""
-    return 1.0 / max(1.0, (-change / positive).max())
+    return 1.0 / max(1.0, -(change / positive).min())
 
 
 def _newton_step(
-    positive: np.ndarray,
-    products: np.ndarray,
+    moves: np.ndarray,
     G: np.ndarray,
     weight: np.ndarray,
+    ratios: np.ndarray,
     factor: np.ndarray,
     stationarity: np.ndarray,
-    primal: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Steps of z and of the positive vectors that change complementarity by `products`."""
-    shift = primal + products[0] / positive[2] - products[1] / positive[3]
+    change: np.ndarray,
+) -> np.ndarray:
+    """The step of z; the changes of positive vectors are written to `change`.
+
+    Slacks and violations change by `moves` where duals stay, and by `ratios` less per dual.
+    """
+    shift = moves[0] - moves[1]
     dz, _ = dpotrs(factor, -stationarity - (weight * shift) @ G)
-    # Back substitution: the duals, then the primal quantities.
-    ddual = weight * (shift + G @ dz)
-    duals = np.array([ddual, -ddual])
-    return dz, np.concatenate(((products - positive[:2] * duals) / positive[2:], duals))
+    # Back substitution: the duals, then slacks and violations.
+    np.multiply(weight, shift + G @ dz, out=change[2])
+    np.negative(change[2], out=change[3])
+    np.subtract(moves, ratios * change[2:], out=change[:2])
+    return dz

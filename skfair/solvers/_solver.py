@@ -178,6 +178,8 @@ class Result:
         optimality is not certified. "infeasible": the constraint is violated.
     message : str
         The status in words, with the numbers and, unless it is "optimal", what to do.
+    is_cut_short : bool, default=False
+        Whether ``max_iter`` ended the solver.
 
     Examples
     --------
@@ -204,6 +206,7 @@ class Result:
     n_iter: int
     status: str
     message: str
+    is_cut_short: bool = False
 
 
 class Solver(BaseEstimator):
@@ -399,6 +402,7 @@ class Solver(BaseEstimator):
         is_feasible = evaluation.violation <= self.tol
         is_certified = residual <= self.tol
         status = "infeasible" if not is_feasible else "optimal" if is_certified else "max_iter"
+        is_cut_short = status != "optimal" and n_iter >= self.max_iter
         message = (
             f"{type(self).__name__} stopped after {n_iter} iterations with "
             f"violation {number_text(evaluation.violation, 2)} and "
@@ -406,9 +410,7 @@ class Solver(BaseEstimator):
         )
         if status != "optimal":
             # Where no step was better, or a callback stopped the solver, more would be no remedy.
-            advice = (
-                self.advice if n_iter >= self.max_iter else self.advice.replace("max_iter or ", "")
-            )
+            advice = self.advice if is_cut_short else self.advice.replace("max_iter or ", "")
             message += f" {advice}"
         return Result(
             x=evaluation.x,
@@ -420,6 +422,7 @@ class Solver(BaseEstimator):
             n_iter=n_iter,
             status=status,
             message=message,
+            is_cut_short=is_cut_short,
         )
 
 

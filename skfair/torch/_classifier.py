@@ -646,7 +646,7 @@ def _result(evaluation: Any, multipliers: np.ndarray, n_iter: int) -> Result:
         "Raise max_iter or batch_size, or take shorter steps."
     )
     answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
-    return Result(*answer, np.nan, multipliers, n_iter, status, message)
+    return Result(*answer, np.nan, multipliers, n_iter, status, message, is_cut_short=True)
 
 
 # Losses of PyTorch.
