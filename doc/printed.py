@@ -1,8 +1,9 @@
 """Put the figures that commands printed into the pages, so that none is typed by hand.
 
 ``python doc/printed.py run NAME`` runs a benchmark in full, or again with the options of its stored
-records, and stores its records with what made them in ``doc/printed/NAME.json``. ``write`` puts figures of stored records into the pages, and
-``check``, which a test calls, says where a page differs. No benchmark runs in either.
+records, and stores its records with what made them in ``doc/printed/NAME.json``. ``write`` puts
+figures of stored records into the pages, and ``check``, which a test calls, says where a page
+differs. No benchmark runs in either.
 ``seal`` stores digests of the pictures and of what they are drawn from; ``check`` compares them.
 ``tonight`` names a seventh of the commands.
 
