@@ -317,8 +317,8 @@ def _parse(arguments):
         nargs="+",
         default=(),
         metavar="TEXT",
-        help="of redraws, only the cells whose name contains one of these texts; of "
-        "fair-kmeans-peers and post-processing, only such data",
+        help="only the cells, data or tables whose name contains one of these texts, of benchmarks "
+        "that have some",
     )
     parser.add_argument(
         "--large",

@@ -1,8 +1,9 @@
 """Put the figures that commands printed into the pages, so that none is typed by hand.
 
-``python doc/printed.py run NAME`` runs a benchmark in full and stores its records with what made
-them in ``doc/printed/NAME.json``. ``write`` puts figures of stored records into the pages, and
-``check``, which a test calls, says where a page differs. No benchmark runs in either.
+``python doc/printed.py run NAME`` runs a benchmark in full, or again with the options of its stored
+records, and stores its records with what made them in ``doc/printed/NAME.json``. ``write`` puts
+figures of stored records into the pages, and ``check``, which a test calls, says where a page
+differs. No benchmark runs in either.
 ``seal`` stores digests of the pictures and of what they are drawn from; ``check`` compares them.
 ``tonight`` names a seventh of the commands.
 
@@ -65,30 +66,31 @@ OF_ALL = {
 # Records of a command.
 
 
-def run(name, recorded_only=False, cells=()):
-    """Run a benchmark in full, or load its runs of the repository, and store its records.
+def run(name, recorded_only=False, cells=(), is_quick=False):
+    """Run a benchmark in full or quickly, or load its stored runs, and store its records.
 
     With `cells` only those whose names contain one of these texts are run.
     """
     import benchmarks.__main__  # noqa: F401, one thread: sets it before numpy is imported
     from benchmarks.runner import run as run_benchmark
-    from benchmarks.timing import FULL
+    from benchmarks.timing import FULL, QUICK
 
     start = process_time()
     made_by = {
         "command": shlex.join(
             ["python", "-m", "benchmarks", name]
             + ["--recorded"] * recorded_only
+            + ["--quick"] * is_quick
             + (["--cells", *cells] if cells else [])
         ),
         "commit": _read_commit(),
         "date": str(date.today()),
     }
-    budget = FULL._replace(recorded_only=recorded_only, cells=tuple(cells))
+    budget = (QUICK if is_quick else FULL)._replace(recorded_only=recorded_only, cells=tuple(cells))
     report = run_benchmark(name, budget)
     made_by |= {
         "CPU seconds": round(process_time() - start),
-        "runs": FULL.n_runs,
+        "runs": budget.n_runs,
         "versions": _list_versions(),
         "title": report.title.rsplit("\n\n", 1)[-1],  # without tables
     }
@@ -104,6 +106,13 @@ def store(name, made_by, records):
     head = json.dumps(made_by, indent=1).removesuffix("\n}")
     text = head + ',\n "records": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
     (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def list_options(name):
+    """The options of the command that stored the records of a benchmark, [] without records."""
+    path = FOLDER / f"{name}.json"
+    _, _, _, _, *options = shlex.split(_load(path)["command"]) if path.is_file() else [""] * 4
+    return options
 
 
 def list_tonight(weekday):
@@ -377,6 +386,7 @@ def main(arguments=None):
     parser.add_argument("action", choices=["run", "write", "check", "seal", "tonight"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run")
     parser.add_argument("--recorded", action="store_true", help="load the runs of the repository")
+    parser.add_argument("--quick", action="store_true", help="few runs, as of the command")
     parser.add_argument(
         "--cells", nargs="+", default=[], help="run these alone, by a part of a name"
     )
@@ -384,7 +394,9 @@ def main(arguments=None):
     if options.action == "run":
         sys.path.insert(0, str(HOME))
         for name in options.names:
-            run(name, options.recorded, options.cells)
+            has_options = options.recorded or options.quick or options.cells
+            one = options if has_options else parser.parse_args(["run", name, *list_options(name)])
+            run(name, one.recorded, one.cells, one.quick)
         return 0
     if options.action == "tonight":
         print(*list_tonight(date.today().weekday()))

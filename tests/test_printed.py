@@ -185,6 +185,31 @@ def test_every_command_runs_in_one_night_of_the_week(printed, folder):
     assert max(map(len, nights)) == 2
 
 
+@pytest.mark.parametrize(
+    "stored, arguments, options",
+    [
+        ("python -m benchmarks gaps", [], (False, [], False)),
+        ("python -m benchmarks gaps --cells 'a b' c", [], (False, ["a b", "c"], False)),
+        ("python -m benchmarks gaps --quick", [], (False, [], True)),
+        ("python -m benchmarks gaps --recorded", [], (True, [], False)),
+        ("python -m benchmarks gaps --quick", ["--cells", "c"], (False, ["c"], False)),
+        (None, [], (False, [], False)),
+    ],
+)
+def test_a_command_runs_again_with_its_options(
+    printed, folder, monkeypatch, stored, arguments, options
+):
+    if stored is None:
+        (folder / "gaps.json").unlink()
+    else:
+        (folder / "gaps.json").write_text(json.dumps({"command": stored}))
+    printed._load.cache_clear()
+    runs = []
+    monkeypatch.setattr(printed, "run", lambda *one: runs.append(one))
+    printed.main(["run", "gaps", *arguments])
+    assert runs == [("gaps", *options)]
+
+
 def test_conditions_must_be_those_of_one_record(printed, folder):
     assert printed.look_up("gaps | gap | data=bank; n=200") == 0.1
     with pytest.raises(KeyError, match="2 records have these values, and one must"):

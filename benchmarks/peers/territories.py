@@ -30,6 +30,8 @@ def territories(budget):
     residents to them by a linear program with the bounds (HiGHS), whose value no integer assignment
     to these sites undercuts. Without kmedoids the sites are those of a fit without bounds.
     """
+    for bounds in BOUNDS:
+        _fit(*make_towns(SIZES[0], SEEDS[0]), bounds)  # compiles kernels
     records = []
     for n_samples, seed in product(SIZES, SEEDS[: budget.n_runs]):
         minutes, groups = make_towns(n_samples, seed)

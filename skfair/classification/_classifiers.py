@@ -502,9 +502,8 @@ class PartialParityClassifier(LinearClassifier):
         of that at its breakpoints), ten percentiles, a tolerance in units of whole groups, initial
         coefficients of 0, and the surrogate's tolerance left as it is. Columns are standardised
         within each group. The paper has x, gamma and gamma x as columns: the same models, but other
-        steps. With ``solver="sqp"`` a fit
-        is tens of times faster and keeps the rows of (15) to 1e-5 instead of 5e-3
-        (``python -m benchmarks partial-parity``, 2026-11-25).
+        steps. With ``solver="sqp"`` a fit is faster and keeps the rows of (15) more closely
+        (``python -m benchmarks partial-parity --cells speed``).
 
         It differs from the print in two further points. The tolerance is in units of whole groups:
         at ten percentiles p from :math:`\alpha` to :math:`\beta` the shares are between p and

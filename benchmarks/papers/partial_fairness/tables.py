@@ -1,5 +1,7 @@
 """Fairness on intervals of percentiles: the paper's tables compared with ours, and speed."""
 
+from functools import partial
+
 import numpy as np
 
 from benchmarks import data
@@ -79,7 +81,13 @@ _ONE = {name: dict([*rows.items()][:1]) for name, rows in TABLE_4.items()}
     LAMBDAS={name: weights[:1] for name, weights in LAMBDAS.items()},
 )
 def partial_parity(budget):
-    """Accuracy, speed and calibration of partial fairness, and other methods."""
+    """Accuracy, speed and calibration of partial fairness, and other methods.
+
+    ``--cells speed`` prints this table alone, and ``--cells "noise floor"`` that one.
+    """
+    alone = {"noise floor": noise_floor, "speed": partial(speed, budget)}
+    if budget.cells and (names := budget.select(alone)):
+        return join_reports([alone[name]() for name in names])
     fronts = {name: _front(name, budget.n_runs) for name in NAMES}
     printed = {name: _front(name, budget.n_runs, **AS_PRINTED) for name in NAMES}
     return join_reports(
