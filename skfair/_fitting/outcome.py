@@ -109,11 +109,11 @@ def status_of(
     if result.status == "optimal":
         is_certified = candidate.is_solver_result and not candidate.is_local
         return "optimal" if is_certified else "feasible"
-    # Rows may be missed by less than the fit has made them tighter than the bound, unless the
-    # user's limit has ended the solver.
+    if result.status == "max_iter" or result.is_cut_short:
+        return "max_iter"
+    # Rows may be missed by less than the fit has made them tighter than the bound.
     tightening = tolerances - result.evaluation.problem.constraint.tolerances
-    misses_tighter = result.status == "infeasible" and (result.violation <= tightening).all()
-    return "feasible" if misses_tighter and not result.is_cut_short else "max_iter"
+    return "feasible" if (result.violation <= tightening).all() else "max_iter"
 
 
 def guarantee_attributes(

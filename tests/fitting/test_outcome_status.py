@@ -33,9 +33,9 @@ def draw(n_samples=700, n_groups=3):
     return X, X.sum(axis=1) + rng.logistic(size=n_samples), groups
 
 
-def make_candidate(status, violation=0.02, is_cut_short=False, **changes):
+def make_candidate(status, violation=0.02, is_cut_short=False, tolerances=(0.06, 0.06), **changes):
     """What `status_of` reads of a candidate whose rows have a tolerance of .06, and are missed."""
-    problem = SimpleNamespace(constraint=SimpleNamespace(tolerances=np.array([0.06])))
+    problem = SimpleNamespace(constraint=SimpleNamespace(tolerances=np.array(tolerances)))
     result = SimpleNamespace(
         status=status,
         violation=violation,
@@ -53,6 +53,7 @@ def make_candidate(status, violation=0.02, is_cut_short=False, **changes):
         (make_candidate("optimal", is_solver_result=False), "feasible"),
         (make_candidate("optimal", is_local=True), "feasible"),
         (make_candidate("max_iter"), "max_iter"),
+        (make_candidate("max_iter", tolerances=()), "max_iter"),  # of the plain fit
         # Rows at .06 may be missed by up to .04 where .1 was requested and is kept.
         (make_candidate("infeasible"), "feasible"),
         (make_candidate("infeasible", violation=0.05), "max_iter"),
@@ -62,7 +63,7 @@ def make_candidate(status, violation=0.02, is_cut_short=False, **changes):
     ],
 )
 def test_the_status_is_about_the_bound_that_was_requested(candidate, status):
-    requested = np.array([0.1])
+    requested = np.array([0.1, 0.1])
     assert status_of(candidate, requested, "auto", False) == status
     stopped = status if status == "infeasible" else "stopped"
     assert status_of(candidate, requested, "auto", True) == stopped
