@@ -44,10 +44,10 @@ def fit_ladder(
 ) -> list[BaseEstimator]:
     """Fit clones of an estimator that differ in one parameter, from tight to loose.
 
-    For :func:`skfair.audit.last_shown`, which tests them on held-out data in this order. Wrappers
-    (`ConstrainedClassifierCV`, `ConstrainedRegressorCV`) fit their folds and models of groups once
-    for all values of ``tolerance`` or ``confidence_level``. `PartialParityClassifier` and
-    `PartialParityRegressor` have the model of the next tighter ``tolerance`` as a candidate: no
+    For :func:`skfair.audit.certify_in_order`, which tests them on held-out data in this order.
+    Wrappers (`ConstrainedClassifierCV`, `ConstrainedRegressorCV`) fit their folds and models of
+    groups once for all values of ``tolerance`` or ``confidence_level``. `PartialParityClassifier`
+    and `PartialParityRegressor` have the model of the next tighter ``tolerance`` as a candidate: no
     looser one ends with a larger training objective. Other estimators, pipelines and searches are
     fitted one by one.
 
@@ -78,12 +78,12 @@ def fit_ladder(
 
     See Also
     --------
-    skfair.audit.last_shown : Tests the estimators on held-out data.
+    skfair.audit.certify_in_order : Tests the estimators on held-out data.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.audit import Audit, last_shown
+    >>> from skfair.audit import Audit, certify_in_order
     >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.model_selection import fit_ladder
     >>> rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def fit_ladder(
     >>> ladder = fit_ladder(model, X_train, y_train, sensitive_features=sex[:4000])
     >>> held_out = {"sensitive_features": sex[4000:]}
     >>> audits = [Audit.from_estimator(one, X_test, y_test, **held_out) for one in ladder]
-    >>> position, claim = last_shown(audits, "demographic_parity", 0.1)
+    >>> position, claim = certify_in_order(audits, "demographic_parity", 0.1)
     >>> position, claim.verdict
     (4, 'shown')
     """

@@ -330,7 +330,7 @@ NO_COLUMNS = {
         + ["FitPilot", "ParetoFront", "ParetoFrontDisplay"],
         "Results that functions return.",
     ),
-    **dict.fromkeys(["last_shown", "verify"], "Audits are passed, which have the columns."),
+    **dict.fromkeys(["certify_in_order", "verify"], "Audits are passed, which have the columns."),
     **dict.fromkeys(["get_metric_names", "get_scorer_names", "best_subject_to"], "Names alone."),
     "Rate": "A formula of counts.",
     "required_sample_size": "Numbers alone.",

@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skfair._fitting.counting import DecisionCounter
-from skfair.audit import Audit, last_shown
+from skfair.audit import Audit, certify_in_order
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _fits
@@ -558,7 +558,7 @@ def test_the_last_shown_is_the_best_that_may_be_tested(kind):
     errors = [error_rate(data, one.oof_decision_function_ > 0.0) for one in ladder]
     ends = set()
     for tolerance in (0.05, 0.12, 0.2, 0.28, 0.4):
-        position, claim = last_shown(audits, tolerance=tolerance)
+        position, claim = certify_in_order(audits, tolerance=tolerance)
         is_shown = [one.certify(tolerance=tolerance).is_shown for one in audits]
         n_tested = (*is_shown, False).index(False)
         ends.add(n_tested)

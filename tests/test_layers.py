@@ -224,7 +224,7 @@ SHARED = {
         "_claims",
         "_formats",
         "_front",
-        "_last_shown",
+        "_certify_in_order",
         "_ledger",
         "_predictions",
         "_protection",

@@ -373,7 +373,7 @@ CLIENTS = {
 
 TESTED_ELSEWHERE = {
     "check_constraint": "tests/constraints/test_constraint_check.py",
-    "last_shown": "tests/audit/test_last_shown.py",  # claims of Audit.certify
+    "certify_in_order": "tests/audit/test_certify_in_order.py",  # claims of Audit.certify
     "Audit.alternatives": "tests/audit/test_alternatives.py",
     "ConstraintTerm": "tests/torch/test_term.py",
     "constraint_values": "tests/torch/test_loop.py",

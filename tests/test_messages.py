@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
-from skfair.audit import Audit, FairnessReport, last_shown
+from skfair.audit import Audit, FairnessReport, certify_in_order
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -156,7 +156,7 @@ WRONG_CALLS = {
         "values must be a list with a value for each fit; got <built-in function len>",
     ),
     "audits by tolerance": (
-        lambda: last_shown({0.1: Audit.from_predictions(Y, Y, sensitive_features=GROUP)}),
+        lambda: certify_in_order({0.1: Audit.from_predictions(Y, Y, sensitive_features=GROUP)}),
         "audits must be a list of audits, one for each model; got 0.1",
     ),
     "a function as a path": (

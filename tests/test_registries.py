@@ -93,7 +93,7 @@ def test_a_metric_added_later_has_a_scorer(data, monkeypatch):
         (ConstrainedERMClassifier(DemographicParity(aggregate="maxx")), "max"),
         (ConstrainedERMClassifier(enforcement="autom"), "auto"),
         (ConstrainedERMRegressor("mean_parit"), "mean_parity"),
-        (ConstrainedERMClassifier(solver=PLADA(inner="exakt")), "exact"),
+        (ConstrainedERMClassifier(solver=PLADA(theta_update="exakt")), "exact"),
         (FairKMeans(algorithm="homotropy"), "homotopy"),
         (FairSpectralClustering(eigen_solver="chebychev"), "chebyshev"),
         (FairSpectralClustering(assign_labels="kmean"), "kmeans"),

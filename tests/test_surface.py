@@ -92,6 +92,10 @@ RETIRED = {
     "RecentScores": "ConstraintTerm",
     "count_decisions": "ConstraintTerm",
     "dual_updates": "dual_step",
+    "beyond": "u_max_rule",
+    "fixed": "fixed_sites",
+    "inner": "theta_update",
+    "last_shown": "certify_in_order",
 }
 """Names that are gone -> what says the same."""
 

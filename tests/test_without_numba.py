@@ -31,7 +31,7 @@ groups = {"sensitive_features": sex}
 """Draws data in a process that has no numba."""
 
 AUDITS = """
-from skfair.audit import Audit, last_shown, verify
+from skfair.audit import Audit, certify_in_order, verify
 from skfair.monitoring import GapMonitor
 
 predicted = (X[:, 0] > 0).astype(int)
@@ -39,7 +39,7 @@ audit = Audit.from_predictions(y, predicted, y_score=X[:, 0], **groups)
 assert "<html" in audit.report().to_html()
 claim = audit.certify(tolerance=0.5)
 assert verify(claim.to_json(), audit) == []
-assert last_shown([audit], tolerance=0.5)[0] == 0
+assert certify_in_order([audit], tolerance=0.5)[0] == 0
 assert audit.certify("mean_parity", 5.0).verdict in ("shown", "open")
 assert len(audit.subgroups().searches)
 assert len(audit.compare(1 - predicted).gaps)

@@ -2,8 +2,8 @@
 
 The oracle is the linear classifier that is fitted to the whole population, at the tolerance or at
 the gap that noise demands: the tolerance less 1.645 standard errors of the gap of so many samples.
-Fits to samples have ``confidence_level=.95``. The theorem is that of `last_shown`: a ladder of fits
-to one half of each sample, tested on the other half.
+Fits to samples have ``confidence_level=.95``. The theorem is that of `certify_in_order`: a ladder
+of fits to one half of each sample, tested on the other half.
 """
 
 import warnings
@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.guarantees.populations import REPORTING, population_of
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.audit import Audit, last_shown
+from skfair.audit import Audit, certify_in_order
 from skfair.classification import ConstrainedERMClassifier
 from skfair.model_selection import fit_ladder
 
@@ -118,7 +118,9 @@ def _redraw(population, n, tolerance, seed):
             Audit.from_predictions(None, model.predict(population.X[test]), **held_out)
             for model in ladder
         ]
-        position, _ = last_shown(audits, "demographic_parity", tolerance, confidence_level=LEVEL)
+        position, _ = certify_in_order(
+            audits, "demographic_parity", tolerance, confidence_level=LEVEL
+        )
     shown = None if position is None else _measure(ladder[position], population)
     return {
         "error": np.sqrt(np.sort(rates * (1.0 - rates) / sizes)[-2:].sum()),

@@ -33,9 +33,9 @@ from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.checks import check_choice, check_tolerance, join_names
+from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
-from skfair.audit._last_shown import last_shown
 from skfair.audit._ledger import check_salt
 from skfair.audit._subgroups import CALIBRATION
 from skfair.audit._task_metrics import REPORTED_RATES
@@ -415,7 +415,7 @@ def _build_claim(
     }
     if len(audits) == 1:
         return audits[0].certify(constraint, options.tolerance, population=population, **about)
-    return last_shown(audits, constraint, options.tolerance, **about)[1]
+    return certify_in_order(audits, constraint, options.tolerance, **about)[1]
 
 
 def _check_compares_shares(options: Namespace) -> None:

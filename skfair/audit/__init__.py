@@ -7,10 +7,10 @@ report can be attached to a model card.
 
 from skfair.audit._alternatives import Alternatives
 from skfair.audit._audit import Audit
+from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import Claim
 from skfair.audit._fairness_front import FairnessFront, fairness_front
 from skfair.audit._importance import gap_importance
-from skfair.audit._last_shown import last_shown
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
@@ -23,8 +23,8 @@ __all__ = [
     "FairnessFront",
     "FairnessReport",
     "SensitiveFeatures",
+    "certify_in_order",
     "fairness_front",
     "gap_importance",
-    "last_shown",
     "verify",
 ]

@@ -105,7 +105,7 @@ class Claim(PageReport):
     attempt : int or None
         Number of this claim among those of the same data, if a ledger counts them.
     order : str
-        Place of the model among those of :func:`last_shown`; empty for a single model.
+        Place of the model among those of :func:`certify_in_order`; empty for a single model.
     min_published : int or None
         Smallest count that is published, if small ones are protected. Then numbers that involve a
         group which is not published are nan or None.

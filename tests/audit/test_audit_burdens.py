@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._statistics.limits_of_rates import limit_difference
-from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, last_shown, verify
+from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, certify_in_order, verify
 from skfair.constraints import DemographicParity, MinimumRate, RateParity
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*count fewer than min_group_size")
@@ -509,7 +509,7 @@ def test_two_readings_are_not_compared():
         with pytest.raises(ValueError, match="burden must be .* it is ('yes'|None) in one"):
             first.compare(second)
         with pytest.raises(ValueError, match="burden must be .* ('yes'|None) in another"):
-            last_shown([first, second], tolerance=0.2)
+            certify_in_order([first, second], tolerance=0.2)
     with pytest.raises(ValueError, match="needs selection rates .* and no burden"):
         audits[0].report().to_html(summary="ll144")
 

@@ -8,7 +8,7 @@ import pytest
 
 from skfair.__main__ import main
 from skfair._groups import check_groups
-from skfair.audit import Audit, last_shown
+from skfair.audit import Audit, certify_in_order
 from skfair.audit._ledger import count_attempt, digest_samples, divide_level
 from skfair.groups import Samples
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
@@ -162,7 +162,7 @@ def test_a_salt_that_can_be_guessed_counts_no_attempt(tmp_path):
 def test_last_shown_and_alternatives_pass_the_salt_on(tmp_path):
     ledger = tmp_path / "ledger.json"
     audit = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=GROUPS)
-    last_shown([audit], tolerance=0.1, ledger=ledger, salt=SALT)
+    certify_in_order([audit], tolerance=0.1, ledger=ledger, salt=SALT)
     candidates = {"other": 1 - DECISIONS}
     audit.alternatives(candidates, margin=0.1, ledger=ledger, salt=SALT)
     assert audit.certify(tolerance=0.1, ledger=ledger, salt=SALT).attempt == 3

@@ -97,8 +97,8 @@ def test_ssl_alm(mu, problem):
 def test_multipliers_of_ssl_alm_stay_bounded():
     y = np.array([30.0, 40.0])
     np.testing.assert_allclose(SSLALM(u_max=10.0)._clip_norm(y), [6.0, 8.0])
-    np.testing.assert_array_equal(SSLALM(u_max=10.0, beyond="reset")._clip_norm(y), [0.0, 0.0])
-    np.testing.assert_array_equal(SSLALM(u_max=60.0, beyond="reset")._clip_norm(y), y)
+    np.testing.assert_array_equal(SSLALM(u_max=10.0, u_max_rule="reset")._clip_norm(y), [0.0, 0.0])
+    np.testing.assert_array_equal(SSLALM(u_max=60.0, u_max_rule="reset")._clip_norm(y), y)
 
 
 def test_spbm(problem):
@@ -244,7 +244,7 @@ def test_multipliers_of_adam_count_decisions(problem):
 def test_presets_are_the_published_settings():
     alm = SSLALM.from_paper()
     assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.u_max) == (2, 1, 0.01, 0.05, 0.5, 10)
-    assert alm.beyond == "reset"
+    assert alm.u_max_rule == "reset"
     assert SOLVERS["alm"](tau=0.5).get_params()["mu"] == 0.0
     switching = StochasticSwitching.from_paper()
     assert (switching.objective_step, switching.constraint_step) == (0.5, 0.05)

@@ -406,7 +406,7 @@ def train(problem, module, solver, learning_rate, n_steps, by_pair=False):
     [
         (SSLALM(tau=0.1, batch_size=200, max_iter=9), 0.1),
         (SSLALM(tau=0.1, mu=0.0, u_max=0.02, batch_size=200, max_iter=9), 0.1),
-        (SSLALM(tau=0.1, u_max=0.02, beyond="reset", batch_size=200, max_iter=9), 0.1),
+        (SSLALM(tau=0.1, u_max=0.02, u_max_rule="reset", batch_size=200, max_iter=9), 0.1),
         (SGD(learning_rate=0.2, rho=0.5, batch_size=200, max_iter=9), 0.2),
         (StochasticSwitching(objective_step=0.3, batch_size=200, max_iter=9), 0.3),
     ],

@@ -180,6 +180,7 @@ def _methods(case, fraction):
     preset = AlternatingFront.from_paper(case.name)
     n_iter, n_init = (max(1, round(fraction * number)) for number in (preset.n_iter, preset.n_init))
     n_weights = max(2, round(fraction * N_WEIGHTS))
+    equal_sums = SUMMED_PAIRS[len(preset.update_counts)]
 
     def homotopy():
         return _points(cluster_front(kmeans, case.X, **groups))
@@ -198,8 +199,8 @@ def _methods(case, fraction):
         "homotopy": homotopy,
         "alternating": alternating_front,
         TIES: partial(alternating_front, keep_ties=True),
-        EQUAL_SUMS: partial(alternating_front, pairs=SUMMED_PAIRS[len(preset.pairs)]),
-        PRINTED: partial(alternating_front, keep_ties=True, pairs=SUMMED_PAIRS[len(preset.pairs)]),
+        EQUAL_SUMS: partial(alternating_front, update_counts=equal_sums),
+        PRINTED: partial(alternating_front, keep_ties=True, update_counts=equal_sums),
         "VfairKM": partial(vfairkm, MU_MAX[case.name]),
         RULE: lambda: vfairkm(largest_weight(case)),
     }

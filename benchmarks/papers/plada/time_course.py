@@ -40,7 +40,7 @@ class OneRowConEx(IPPConEx):
 STUDY, STUDY_RATE = "erm-time-course", "erm-time-course-rate"
 SOLVERS = {
     "sqp": SQP(),
-    "plada, row per gap": PLADA(one_row=True, inner="exact"),
+    "plada, row per gap": PLADA(one_row=True, theta_update="exact"),
     "plada, paper": PLADA.from_paper(one_row=True),
     "switching-subgradient": SwitchingSubgradient(),
     "ipp-ssg": IPPSSG(),
@@ -60,7 +60,7 @@ VARIED = {"alpha": (1.0, 5.0, 10.0, 50.0), "beta": (0.05, 0.1, 0.5, 0.9)}
 
 STEPS = {
     "steps of Table 2": PLADA.from_paper(one_row=True),
-    "steps of the theorem": PLADA(alpha=10.0, beta=0.1, one_row=True, inner="exact"),
+    "steps of the theorem": PLADA(alpha=10.0, beta=0.1, one_row=True, theta_update="exact"),
 }
 """Solvers whose alpha or beta is varied in Figures 4 and 5, and whose rate is measured."""
 FIGURES = {"demographic_parity": "figure_1", "equalized_odds": "figure_2"}

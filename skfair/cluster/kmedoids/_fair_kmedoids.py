@@ -175,7 +175,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
         float a share of all. An array has a bound for every site, (n_sites,), such as the
         capacities of schools.
-    fixed : array-like of int or None, default=None
+    fixed_sites : array-like of int or None, default=None
         Positions of sites that stay, at most ``n_clusters``, such as schools that are not closed.
     init : {"build", "k-medoids++"} or array-like, default="build"
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
@@ -300,7 +300,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     handle_unknown: Literal["error", "overall"] = "error"
     min_cluster_size: PositiveInt | OpenShare | Array | None = None
     max_cluster_size: PositiveInt | OpenShare | Array | None = None
-    fixed: Array | None = None
+    fixed_sites: Array | None = None
     init: Literal["build", "k-medoids++"] | Array = "build"
     n_init: PositiveInt | Literal["auto"] = "auto"
     max_iter: PositiveInt = 300
@@ -505,8 +505,8 @@ def check_input(
     if not isinstance(estimator.init, str):
         check_sites("init", estimator.init, n_sites, estimator.n_clusters)
     fixed = np.empty(0, dtype=np.intp)
-    if estimator.fixed is not None:
-        fixed = check_sites("fixed", estimator.fixed, n_sites)
+    if estimator.fixed_sites is not None:
+        fixed = check_sites("fixed_sites", estimator.fixed_sites, n_sites)
         check_fixed_sites(estimator, fixed, allowed)
     limited = bind_limits(estimator, arguments, samples, present, missing, len(X), n_sites)
     here = costs if len(present) == len(costs) else costs[present]
@@ -615,11 +615,13 @@ def check_fixed_sites(estimator: FairKMedoids, fixed: np.ndarray, allowed: np.nd
     """Raise a ValueError for fixed sites that no clusters, or no starts, can have."""
     if len(fixed) > estimator.n_clusters or not allowed[fixed].all():
         raise argument_error(
-            f"fixed must name at most n_clusters={estimator.n_clusters} sites, none of which is a "
-            f"sample of weight 0, got {estimator.fixed!r}; leave some out, or raise n_clusters."
+            f"fixed_sites must name at most n_clusters={estimator.n_clusters} sites, none of which "
+            f"is a sample of weight 0, got {estimator.fixed_sites!r}; leave some out, or raise "
+            "n_clusters."
         )
     if not isinstance(estimator.init, str) and not np.isin(fixed, estimator.init).all():
         raise argument_error(
-            f"fixed must be among the sites of init, but fixed={estimator.fixed!r} and "
-            f"init={estimator.init!r}; add the fixed sites to init."
+            "fixed_sites must be among the sites of init, but "
+            f"fixed_sites={estimator.fixed_sites!r} and init={estimator.init!r}; add the fixed "
+            "sites to init."
         )

@@ -114,7 +114,7 @@ def alternating_front(
     >>> cost.round(4).tolist(), balance.tolist()
     ([0.0025, 20.25], [0.0, 1.0])
     """
-    pairs = _check_update_counts(algorithm.pairs)  # type: ignore[arg-type]
+    pairs = _check_update_counts(algorithm.update_counts)  # type: ignore[arg-type]
     draws = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
     members = _make_starting_list(points, n_clusters, algorithm, draws)
@@ -292,7 +292,7 @@ def _not_strictly_dominated(cost: np.ndarray, balance: np.ndarray) -> np.ndarray
 
 
 REAL_DATA_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
-SYNTHETIC_SETTINGS = {"n_iter": 400, "n_init": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
+SYNTHETIC_SETTINGS = {"n_iter": 400, "n_init": 10, "update_counts": ((1, 1), (5, 1), (2, 0))}
 EXPERIMENTS: dict[str, dict[str, Any]] = {
     "Adult_K10": {"n_iter": 2500},
     "Adult_K5": {"n_iter": 2500},
@@ -436,7 +436,7 @@ class AlternatingFront(BaseEstimator):
 
     Parameters
     ----------
-    pairs : sequence of (n_a, n_b), default=((25, 0), (20, 4), (15, 3), (5, 2))
+    update_counts : sequence of (n_a, n_b), default=((25, 0), (20, 4), (15, 3), (5, 2))
         Numbers of k-means and swap updates: those of the published code for its real data.
     n_init : int, default=30
         Number of clusterings in the first list.
@@ -468,7 +468,7 @@ class AlternatingFront(BaseEstimator):
     AlternatingFront(init='random', n_iter=1500)
     """
 
-    pairs: Array = REAL_DATA_PAIRS
+    update_counts: Array = REAL_DATA_PAIRS
     _: KW_ONLY
     n_init: PositiveInt = 30
     n_iter: NonNegativeInt = 2500

@@ -615,14 +615,14 @@ class PLADA(Solver):
     u_max : float, default=inf
         Maximum slack, :math:`B_G \ge \|G(\theta)\|` in the paper (below its (10)); it must not be
         below the slack of the answer.
-    inner : {"linearised", "exact"}, default="linearised"
+    theta_update : {"linearised", "exact"}, default="linearised"
         Whether G is linearised in the step of :math:`\theta`, which makes it a gradient step, or
         kept as in Algorithm 1. The exact step has about the same cost: it linearises the means that
         G compares, but not G itself, and repeats this until the step converges.
     one_row : bool, default=False
         Whether each gap is one row ``gap - tolerance``, piecewise linear as (17) of [1]_, which is
         cheaper for the mean excess of hundreds of groups. Otherwise it is linear rows on the rates,
-        with auxiliary unknowns if necessary. Combine it with ``inner="exact"``.
+        with auxiliary unknowns if necessary. Combine it with ``theta_update="exact"``.
     radius : float or None, default=None
         Largest Euclidean norm of the parameters :math:`\theta`, which are the intercept and the
         coefficients of standardised columns in linear models: the compact domain of Assumption 4.
@@ -655,8 +655,8 @@ class PLADA(Solver):
     The setting of the paper:
 
     >>> PLADA.from_paper()
-    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1,
-          u_max=1.0)
+    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, tau=0.1,
+          theta_update='exact', u_max=1.0)
     """
 
     check_every = 10
@@ -670,7 +670,7 @@ class PLADA(Solver):
     gamma0: Positive = 1.0
     kappa: Positive = 1000.0
     u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf
-    inner: Literal["linearised", "exact"] = "linearised"
+    theta_update: Literal["linearised", "exact"] = "linearised"
     one_row: bool = False
     radius: Positive | None = None
 
@@ -694,7 +694,7 @@ class PLADA(Solver):
         solver : PLADA
         """
         settings = {"alpha": 10.0, "beta": 0.1, "eta": 0.001, "tau": 0.1, "gamma0": 0.1}
-        return cls(**(settings | {"u_max": 1.0, "inner": "exact"} | changes))
+        return cls(**(settings | {"u_max": 1.0, "theta_update": "exact"} | changes))
 
     @property
     def projects(self) -> bool:
@@ -717,7 +717,7 @@ class PLADA(Solver):
         rho = self.alpha / (1.0 + self.alpha * self.beta)
         primal_step = self._primal_step_rule(evaluation, one_sided, rho)
         tau = self._slack_step(rho)
-        minimise = proximal_step if self.inner == "exact" else _gradient_step
+        minimise = proximal_step if self.theta_update == "exact" else _gradient_step
         self._warn_of_breakpoints(evaluation)
         # Slack that makes G + u = 0 where the bounds of u allow.
         u = np.clip(-one_sided.values(evaluation.values), 0.0, self.u_max)
@@ -733,11 +733,11 @@ class PLADA(Solver):
 
     def _warn_of_breakpoints(self, evaluation: Evaluation) -> None:
         """Warn if gradient steps replace proximal ones on piecewise linear rows."""
-        if self.inner == "linearised" and evaluation.rows.rows_at_shift is not None:
+        if self.theta_update == "linearised" and evaluation.rows.rows_at_shift is not None:
             warn(
-                "PLADA(inner='linearised') takes gradient steps on piecewise linear rows "
+                "PLADA(theta_update='linearised') takes gradient steps on piecewise linear rows "
                 "(one_row=True). They step back and forth across breakpoints and can end far from "
-                "the optimum. Use inner='exact', as in Algorithm 1."
+                "the optimum. Use theta_update='exact', as in Algorithm 1."
             )
 
     def _primal_step_rule(
@@ -748,7 +748,7 @@ class PLADA(Solver):
             return lambda evaluation, multipliers: self.eta
         smoothness = Smoothness.estimate(initial_evaluation, one_sided)
         coupling = 3.0 * rho * smoothness.rows**2
-        if self.inner == "exact":
+        if self.theta_update == "exact":
             return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
         return lambda evaluation, multipliers: (
             0.9 / (smoothness.bound_lagrangian_curvature(evaluation, multipliers) + coupling)

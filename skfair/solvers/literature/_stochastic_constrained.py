@@ -70,7 +70,7 @@ class SSLALM(LoopSolver):
         Step :math:`\beta` of the smoothed iterate.
     u_max : float, default=10.0
         :math:`M_y`.
-    beyond : {"clip", "reset"}, default="clip"
+    u_max_rule : {"clip", "reset"}, default="clip"
         Multipliers above that norm are scaled down to it, or all set to 0 as in the paper.
     batch_size : int, default=32
         Samples of each of the three batches.
@@ -103,7 +103,7 @@ class SSLALM(LoopSolver):
     eta: NonNegative = 0.05
     beta: Share = 0.5
     u_max: Positive = 10.0
-    beyond: Literal["clip", "reset"] = "clip"
+    u_max_rule: Literal["clip", "reset"] = "clip"
     batch_size: PositiveInt = 32
 
     @classmethod
@@ -126,7 +126,7 @@ class SSLALM(LoopSolver):
         .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
            of deep neural networks", section 4.2 and Table 3 (SSL-ALM and ALM).
         """
-        return cls(**({"beyond": "reset", "batch_size": 8} | changes))
+        return cls(**({"u_max_rule": "reset", "batch_size": 8} | changes))
 
     def _steps(
         self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
@@ -169,7 +169,7 @@ class SSLALM(LoopSolver):
         if length < self.u_max:
             return y
         # The paper resets multipliers that grow too large; clipping keeps their direction.
-        return np.zeros_like(y) if self.beyond == "reset" else y * (self.u_max / length)
+        return np.zeros_like(y) if self.u_max_rule == "reset" else y * (self.u_max / length)
 
 
 make_alm = partial(SSLALM, mu=0.0)

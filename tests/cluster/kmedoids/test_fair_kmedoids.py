@@ -230,20 +230,20 @@ def test_sites_that_miss_the_sizes_are_infeasible(n_sites):
 def test_fixed_sites_stay():
     costs = draw_costs(12, 7, 0)
     for fixed in ([3], [6, 2], [0, 1, 5]):
-        model = FairKMedoids(3, **PLAIN, fixed=fixed, random_state=0).fit(costs)
+        model = FairKMedoids(3, **PLAIN, fixed_sites=fixed, random_state=0).fit(costs)
         sets = [s for s in combinations(range(7), 3) if set(fixed) <= set(s)]
         assert model.inertia_ == pytest.approx(min(costs[:, s].min(axis=1).sum() for s in sets))
         assert set(fixed) <= set(model.medoid_indices_)
     # Among many sets, which are not all compared.
     costs = draw_costs(60, 30, 0)
-    model = FairKMedoids(4, **PLAIN, fixed=[29, 4], max_cluster_size=20, random_state=0)
+    model = FairKMedoids(4, **PLAIN, fixed_sites=[29, 4], max_cluster_size=20, random_state=0)
     assert {29, 4} <= set(model.fit(costs).medoid_indices_)
     with pytest.raises(ValueError, match="fixed must name at most n_clusters=4 sites"):
-        model.set_params(fixed=range(5)).fit(costs)
+        model.set_params(fixed_sites=range(5)).fit(costs)
     with pytest.raises(ValueError, match="fixed must have the positions"):
-        model.set_params(fixed=[30]).fit(costs)
+        model.set_params(fixed_sites=[30]).fit(costs)
     with pytest.raises(ValueError, match="fixed must be among the sites of init"):
-        model.set_params(fixed=[3], init=[0, 1, 2, 4]).fit(costs)
+        model.set_params(fixed_sites=[3], init=[0, 1, 2, 4]).fit(costs)
 
 
 def test_infinite_distances_are_not_allowed():

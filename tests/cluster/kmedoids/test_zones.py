@@ -144,7 +144,8 @@ def test_zones_cost_as_little_as_the_cheapest_of_all(seed, level):
 
 def test_sites_stay_and_pairs_that_are_not_allowed():
     costs, _, _ = draw_map(0)
-    model = FairKMedoids(3, **PLAIN, fixed=[4], max_cluster_size=6).fit(costs, connectivity=GRID)
+    model = FairKMedoids(3, **PLAIN, fixed_sites=[4], max_cluster_size=6)
+    model.fit(costs, connectivity=GRID)
     assert 4 in model.medoid_indices_ and model.cluster_sizes_.max() <= 6
     costs[:4, :3] = np.inf
     model = FairKMedoids(2, **PLAIN).fit(costs, connectivity=GRID)

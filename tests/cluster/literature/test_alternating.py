@@ -25,13 +25,13 @@ def test_settings_are_parameter_records(algorithm):
 
 def test_presets_carry_the_published_settings():
     paper = AlternatingFront.from_paper("Bank_K10")
-    assert (paper.n_iter, paper.n_init, len(paper.pairs)) == (8000, 30, 4)
+    assert (paper.n_iter, paper.n_init, len(paper.update_counts)) == (8000, 30, 4)
     assert (paper.swap_target, paper.half_swaps, paper.init) == ("local", False, "random")
     first, seventh = (
         AlternatingFront.from_paper(f"Syn_unequal_ds2{of}") for of in ("", "_figure_7")
     )
-    assert (first.n_iter, first.n_init, len(first.pairs)) == (400, 30, 4)
-    assert (seventh.n_iter, seventh.n_init, len(seventh.pairs)) == (400, 10, 3)
+    assert (first.n_iter, first.n_init, len(first.update_counts)) == (400, 30, 4)
+    assert (seventh.n_iter, seventh.n_init, len(seventh.update_counts)) == (400, 10, 3)
     assert AlternatingSwaps.from_paper(10, 2).n_iter == 250
     with pytest.raises(ValueError, match=r"'Adult_K10'.*got 'Adult'"):
         AlternatingFront.from_paper("Adult")
@@ -88,7 +88,7 @@ def test_settings_of_swaps_out_of_range_are_refused(blobs, settings):
         {"max_size": 0},
         {"keep_ties": 3},
         {"n_child_iter": 0},
-        {"pairs": 7},
+        {"update_counts": 7},
     ],
 )
 def test_settings_of_the_list_out_of_range_are_refused(blobs, settings):

@@ -50,7 +50,7 @@ def test_the_first_iterations_follow_algorithm_1(problems):
 def test_the_exact_step_minimises_the_proximal_function(problems):
     problem = problems.fair()
     eta = 0.4
-    solver = PLADA(max_iter=12, eta=eta, tau=0.01, inner="exact")
+    solver = PLADA(max_iter=12, eta=eta, tau=0.01, theta_update="exact")
     steps = path(solver, problem)
     here, there = steps[-2], steps[-1]
     one_sided = problem.one_sided
@@ -64,7 +64,7 @@ def test_the_exact_step_minimises_the_proximal_function(problems):
 @pytest.mark.slow
 def test_exact_and_linearised_steps_arrive_at_one_answer(problems):
     problem = problems.fair()
-    exact, linear = (PLADA(inner=i).solve(problem) for i in ("exact", "linearised"))
+    exact, linear = (PLADA(theta_update=i).solve(problem) for i in ("exact", "linearised"))
     assert exact.status == linear.status == "optimal"
     np.testing.assert_allclose(exact.x, linear.x, atol=1e-2)
     assert exact.fun == pytest.approx(linear.fun, abs=1e-3)
@@ -103,7 +103,7 @@ def test_one_row_for_the_mean_excess_of_many_groups(problems):
     """The nonsmooth row needs no unknown per group. Its multiplier is of the same tolerance."""
     problem = problems.fair(LossParity(reference="above_overall", aggregate="mean"), 4, 0.01)
     rows = SQP().solve(problem)
-    result = PLADA(max_iter=3000, one_row=True, inner="exact").solve(problem)
+    result = PLADA(max_iter=3000, one_row=True, theta_update="exact").solve(problem)
     assert len(result.x) == problem.n_parameters < len(rows.x)
     assert result.violation <= 1e-4
     assert result.fun == pytest.approx(rows.fun, abs=2e-3)
@@ -129,16 +129,16 @@ def recidivism(n=800):
 def test_one_kinked_row_ends_at_the_optimum_of_an_independent_solver():
     problem = recidivism()
     best = slsqp(problem, 1e-12)
-    result = PLADA(max_iter=300, tol=1e-6, one_row=True, inner="exact").solve(problem)
+    result = PLADA(max_iter=300, tol=1e-6, one_row=True, theta_update="exact").solve(problem)
     assert best.success and np.ptp(problem.evaluate(best.x).scores) > 1
     assert result.fun == pytest.approx(best.fun, abs=1e-5)
     assert result.violation <= 1e-6
 
 
 @pytest.mark.parametrize(
-    "inner, one_row", [("linearised", False), ("exact", False), ("exact", True)]
+    "theta_update, one_row", [("linearised", False), ("exact", False), ("exact", True)]
 )
-def test_parameters_stay_in_a_ball(inner, one_row):
+def test_parameters_stay_in_a_ball(theta_update, one_row):
     """The minimum in a ball, which is that of SLSQP with the norm as one more row."""
     problem = recidivism(200)
     rows = problem.join_rows()
@@ -154,7 +154,7 @@ def test_parameters_stay_in_a_ball(inner, one_row):
         options={"ftol": 1e-12, "maxiter": 200},
     )
     steps = []
-    solver = PLADA(inner=inner, one_row=one_row, radius=0.5, alpha=10.0)
+    solver = PLADA(theta_update=theta_update, one_row=one_row, radius=0.5, alpha=10.0)
     result = solver.solve(problem, callback=steps.append)
     norms = [np.linalg.norm(step.evaluation.x[: problem.n_parameters]) for step in steps]
     assert max(norms) <= 0.5 + 1e-12 and norms[-1] == pytest.approx(0.5)
@@ -165,6 +165,6 @@ def test_parameters_stay_in_a_ball(inner, one_row):
 
 def test_linearised_breakpoints_give_a_warning():
     solver = PLADA(max_iter=300, tol=1e-6, one_row=True)
-    with pytest.warns(UserWarning, match="Use inner='exact', as in Algorithm 1"):
+    with pytest.warns(UserWarning, match="Use theta_update='exact', as in Algorithm 1"):
         result = solver.solve(recidivism())
     assert result.fun > slsqp(recidivism(), 1e-12).fun + 1e-3

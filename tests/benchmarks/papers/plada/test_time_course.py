@@ -54,7 +54,7 @@ def test_the_exponent_is_that_of_the_last_two_means():
 
 def test_changes_are_those_of_parameters_and_slack():
     problem = example_problem().join_rows()
-    solver = PLADA(alpha=2.0, beta=0.5, tau=0.1, u_max=1.0, one_row=True, inner="exact")
+    solver = PLADA(alpha=2.0, beta=0.5, tau=0.1, u_max=1.0, one_row=True, theta_update="exact")
     iterates = list(islice(solver._iterate(problem, problem.initial_point(), None), 4))
     one_sided = problem.one_sided
     # The slack by its own recursion: from the start, a step against lambda within [0, u_max].

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Audit, Claim, last_shown, verify
+from skfair.audit import Audit, Claim, certify_in_order, verify
 
 SHIFTS = (0.0, 0.03, 0.2, 0.01)
 """How far the threshold of one group is above that of the other, by model."""
@@ -35,7 +35,7 @@ def test_the_first_that_is_not_shown_ends_the_order():
     audits = audit_models(draw_models(0))
     single = [audit.certify(tolerance=0.1) for audit in audits]
     assert [one.is_shown for one in single] == [True, True, False, True]
-    position, claim = last_shown(audits, tolerance=0.1)
+    position, claim = certify_in_order(audits, tolerance=0.1)
     # The fourth is not tested, although it would be shown.
     assert position == 1
     assert (claim.estimate, claim.high, claim.confidence_level) == (
@@ -48,7 +48,7 @@ def test_the_first_that_is_not_shown_ends_the_order():
 
 def test_nothing_is_shown_where_the_first_is_not():
     audits = audit_models(draw_models(0))[2:]
-    position, claim = last_shown(audits, tolerance=0.1)
+    position, claim = certify_in_order(audits, tolerance=0.1)
     assert position is None
     assert claim.verdict == "contradicted"
     assert "the first, so that no other was tested, of 2 models" in str(claim)
@@ -57,8 +57,8 @@ def test_nothing_is_shown_where_the_first_is_not():
 def test_all_models_are_one_attempt(tmp_path):
     audits = audit_models(draw_models(0))
     ledger = tmp_path / "tries.json"
-    _, first = last_shown(audits, tolerance=0.1, ledger=ledger)
-    _, second = last_shown(audits[:1], tolerance=0.1, ledger=ledger)
+    _, first = certify_in_order(audits, tolerance=0.1, ledger=ledger)
+    _, second = certify_in_order(audits[:1], tolerance=0.1, ledger=ledger)
     assert (first.attempt, second.attempt) == (1, 2)
     levels = [first.confidence_level, second.confidence_level]
     np.testing.assert_allclose(levels, [1 - 0.05 / 2, 1 - 0.05 / 6])
@@ -66,7 +66,7 @@ def test_all_models_are_one_attempt(tmp_path):
 
 def test_claims_are_filed_and_verified():
     audits = audit_models(draw_models(0))
-    position, claim = last_shown(audits, tolerance=0.1)
+    position, claim = certify_in_order(audits, tolerance=0.1)
     text = claim.to_json()
     assert Claim.from_json(text) == claim
     assert verify(text, audits[position]) == []
@@ -81,15 +81,15 @@ def test_samples_must_be_the_same():
     audits = audit_models(table)
     moved = table.assign(sex=np.where(table.index == 0, "x", table["sex"]))
     with pytest.raises(ValueError, match=r"those of audits\[1\] differ from those of audits\[0\]"):
-        last_shown([audits[0], audit_models(moved)[1]], tolerance=0.1)
+        certify_in_order([audits[0], audit_models(moved)[1]], tolerance=0.1)
     paid = table.assign(paid=np.where(table.index == 0, ~table["paid"], table["paid"]))
     with pytest.raises(ValueError, match="same held-out rows"):
-        last_shown([audits[0], audit_models(paid)[1]], tolerance=0.1)
+        certify_in_order([audits[0], audit_models(paid)[1]], tolerance=0.1)
     clustered = audit_models(table, groups=np.arange(len(table)) // 2)
     with pytest.raises(ValueError, match="same held-out rows"):
-        last_shown([audits[0], clustered[1]], tolerance=0.1)
+        certify_in_order([audits[0], clustered[1]], tolerance=0.1)
     with pytest.raises(ValueError, match="there is none"):
-        last_shown([], tolerance=0.1)
+        certify_in_order([], tolerance=0.1)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_shell_takes_predictions_in_order(tmp_path, capsys):
     options = ["--sensitive", "sex", "--target", "paid", "--tolerance", "0.1"]
     assert main(["certify", str(file), *names, *options, "--out", str(filed)]) == 0
     claim = Claim.from_json(filed)
-    expected = last_shown(audit_models(table), tolerance=0.1)[1]
+    expected = certify_in_order(audit_models(table), tolerance=0.1)[1]
     assert (claim.estimate, claim.order) == (expected.estimate, expected.order)
     assert "decision model1" in capsys.readouterr().out
     assert main(["verify", str(filed), str(file)]) == 0
@@ -124,7 +124,7 @@ def test_false_models_are_shown_as_rarely_as_stated(tolerance):
     for seed in range(n_draws):
         audits = audit_models(draw_models(seed, 1500, shifts))
         for level in n_false:
-            position, _ = last_shown(audits, tolerance=tolerance, confidence_level=level)
+            position, _ = certify_in_order(audits, tolerance=tolerance, confidence_level=level)
             n_false[level] += position is not None and shifts[position] > tolerance
     for level, count in n_false.items():
         error = 1 - level

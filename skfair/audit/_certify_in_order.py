@@ -15,7 +15,7 @@ from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.constraints import Constraint
 
 
-def last_shown(
+def certify_in_order(
     audits: Sequence[Audit],
     constraint: str | Constraint = "demographic_parity",
     tolerance: float | None = None,
@@ -78,14 +78,14 @@ def last_shown(
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.audit import Audit, last_shown
+    >>> from skfair.audit import Audit, certify_in_order
     >>> scores, sex = np.tile(np.arange(1000) / 1000, 2), np.repeat(["f", "m"], 1000)
     >>> shifts = [0.0, 0.02, 0.1]
     >>> audits = [
     ...     Audit.from_predictions(None, scores > 0.5 + s * (sex == "f"), sensitive_features=sex)
     ...     for s in shifts
     ... ]
-    >>> position, claim = last_shown(audits, tolerance=0.1)
+    >>> position, claim = certify_in_order(audits, tolerance=0.1)
     >>> position, claim.verdict
     (1, 'shown')
     """
