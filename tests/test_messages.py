@@ -307,7 +307,7 @@ def test_messages_name_the_argument_and_what_it_must_be(name):
 
 
 def test_a_real_target_where_classes_are_needed_is_named():
-    with pytest.raises(ValueError, match=r"y holds real numbers such as 0.5, .* y > threshold"):
+    with pytest.raises(ValueError, match=r"y must hold labels, .* it holds 0.5 .* y > threshold"):
         reweighing_weights([1.0, 0.5, 2.0], sensitive_features=["a", "b", "a"])
 
 

@@ -15,7 +15,13 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair._utils.checks import argument_error, check_exact_labels, join_names, warn
+from skfair._utils.checks import (
+    argument_error,
+    check_exact_labels,
+    join_names,
+    refuse_fractions,
+    warn,
+)
 from skfair._utils.tables import Table, to_pandas_table
 
 if TYPE_CHECKING:
@@ -295,12 +301,7 @@ def check_classes(labels: np.ndarray, name: str) -> None:
             f"{labels[0]!r} in an array of objects. Pass numbers or strings, as in "
             f"{name}.astype(int) or {name}.astype(str)."
         )
-    if labels.dtype.kind == "f" and (is_real := np.modf(labels)[0] != 0.0).any():
-        raise ValueError(
-            f"Unknown label type: continuous. {name} holds real numbers such as "
-            f"{labels[is_real][0]:.3g}, but must hold classes. Make classes of them, as in "
-            f"{name} > threshold."
-        )
+    refuse_fractions(name, labels)
     check_classification_targets(labels)
 
 

@@ -490,11 +490,12 @@ def check_finite_squares(values: Table, name: str, estimator: BaseEstimator | No
 
 
 def refuse_fractions(name: str, labels: np.ndarray) -> None:
-    """Raise for labels that are real numbers, such as scores in the place of the labels `name`."""
-    if labels.dtype.kind == "f" and (fractions := labels[labels % 1 > 0]).size:
-        raise argument_error(
-            f"{name} must hold labels, such as whole numbers or strings, but it holds "
-            f"{fractions[0]:g}. If these are scores, exchange the arguments."
+    """Raise for fractions in the place of labels, such as scores; nan is left to other checks."""
+    if labels.dtype.kind == "f" and (fractions := labels[abs(np.modf(labels)[0]) > 0.0]).size:
+        raise argument_error(  # scikit-learn's checks of classifiers look for "Unknown label type"
+            f"{name} must hold labels, such as integers or strings, but it holds {fractions[0]:g} "
+            f"(Unknown label type: continuous). Make classes of real numbers, as in {name} > "
+            "threshold, or exchange the arguments if these are scores."
         )
 
 

@@ -238,11 +238,11 @@ def test_fixed_sites_stay():
     costs = draw_costs(60, 30, 0)
     model = FairKMedoids(4, **PLAIN, fixed_sites=[29, 4], max_cluster_size=20, random_state=0)
     assert {29, 4} <= set(model.fit(costs).medoid_indices_)
-    with pytest.raises(ValueError, match="fixed must name at most n_clusters=4 sites"):
+    with pytest.raises(ValueError, match="fixed_sites must name at most n_clusters=4 sites"):
         model.set_params(fixed_sites=range(5)).fit(costs)
-    with pytest.raises(ValueError, match="fixed must have the positions"):
+    with pytest.raises(ValueError, match="fixed_sites must have the positions"):
         model.set_params(fixed_sites=[30]).fit(costs)
-    with pytest.raises(ValueError, match="fixed must be among the sites of init"):
+    with pytest.raises(ValueError, match="fixed_sites must be among the sites of init"):
         model.set_params(fixed_sites=[3], init=[0, 1, 2, 4]).fit(costs)
 
 
