@@ -652,7 +652,7 @@ def table(paper):
     ]
     header = (
         f".. rubric:: {paper.title}\n\n"
-        ".. list-table::\n   :header-rows: 1\n   :widths: 14 24 24 38\n\n"
+        ".. list-table::\n   :header-rows: 1\n   :class: stacked\n   :widths: 14 24 24 38\n\n"
         "   * - item\n     - command\n     - extent\n     - finding"
     )
     return "\n".join([header, *rows, ""])
