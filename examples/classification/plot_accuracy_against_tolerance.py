@@ -16,6 +16,7 @@ All three are linear and use the same data.
 # connection, generated data are used.
 
 import time
+import warnings
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
@@ -30,6 +31,8 @@ from sklearn.preprocessing import StandardScaler
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_difference
+
+warnings.filterwarnings("ignore", message="X reveals the group")  # it has a column of it
 
 try:
     adult = fetch_adult()

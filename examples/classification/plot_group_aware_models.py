@@ -14,6 +14,8 @@ rates of two groups. :ref:`group_access` discusses when the group may be used.
 # attribute and not a feature. Without a copy of the data and a network connection, generated data
 # are used.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -24,7 +26,10 @@ from sklearn.preprocessing import scale
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_compas
+from skfair.exceptions import ConstraintCostWarning
 from skfair.metrics import equalized_odds_difference
+
+warnings.simplefilter("ignore", ConstraintCostWarning)  # the figure shows this cost
 
 try:
     compas = fetch_compas(drop_sensitive=True)

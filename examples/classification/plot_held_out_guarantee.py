@@ -12,6 +12,8 @@ repeated samples, and the gap of each model is computed on the whole population.
 # --------------
 # 40,000 generated samples in two groups that differ in one of five features.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -30,6 +32,7 @@ y = X.sum(axis=1) + 2.0 * rng.logistic(size=40_000) > 0.5
 # 800 rows are drawn fifty times. Two models are fitted to each draw: with the tolerance alone, and
 # with a confidence level of 95 %.
 
+warnings.filterwarnings("ignore", message="The constraint and confidence_level move")
 TOLERANCE, N_DRAWS = 0.1, 50
 models = {
     "tolerance .1": ConstrainedERMClassifier(tolerance=TOLERANCE),

@@ -14,6 +14,8 @@ A tolerance alone is enforced on the training data.
 # more often for one group than for the other, and a false alarm harms. There are 5,278 people of
 # two groups. Without a copy of the data and a network connection, generated data are used.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -29,6 +31,7 @@ from skfair.metrics import get_scorer, group_report
 from skfair.model_selection import best_subject_to
 
 sklearn.set_config(enable_metadata_routing=True)
+warnings.filterwarnings("ignore", message="X reveals the group")  # it has a column of it
 
 try:
     compas = fetch_compas()

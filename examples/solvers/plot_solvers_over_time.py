@@ -35,6 +35,8 @@ from skfair.solvers import (
     SwitchingSubgradient,
 )
 
+warnings.filterwarnings("ignore", message="X reveals the group")  # it has a column of it
+
 try:
     adult = fetch_adult()
     rows = np.random.RandomState(0).permutation(len(adult.data))[:5000]
