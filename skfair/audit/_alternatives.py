@@ -316,7 +316,7 @@ class Alternatives(PageReport):
                 row["performance"],
                 (gap + sign * row["reduction_low"], gap + sign * row["reduction_high"]),
                 (gain - row["loss_high"], gain - row["loss_low"]),
-                "far" if row["verdict"] == "contradicted" else "near",
+                "extreme" if row["verdict"] == "contradicted" else "near",
                 row["verdict"] == "shown",
             )
             for row in frame.to_dict("records")

@@ -510,7 +510,7 @@ def test_page_has_the_picture_of_the_plot(applicants, audit):
     figure = page.split('<figure class="plane">')[1].split("</figure>")[0]
     assert figure.count('class="dot ') == 4  # with the model in use
     assert figure.count('class="hole"') == 3 - len(answer.shown_names)
-    assert figure.count('class="dot far"') == (answer.frame["verdict"] == "contradicted").sum()
+    assert figure.count('class="dot extreme"') == (answer.frame["verdict"] == "contradicted").sum()
     # Numbers lie in the picture: the smallest gap is farthest to the left.
     dots = re.findall(r'class="dot \w+" d="M([\d.]+) ([\d.]+)h0"', figure)[1:]
     across, down = np.array(dots, dtype=float).T

@@ -148,12 +148,21 @@ def test_contrast(report):
             ("soft", "paper", 4.5),
             ("ink", "mark", 4.5),
             ("soft", "mark", 4.5),
-            ("far", "paper", 4.5),
+            ("extreme", "paper", 4.5),
             ("dot", "paper", 3.0),
             ("small", "paper", 3.0),
         ]:
             dark, bright = sorted((colors[front], colors[ground]))
             assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
+
+
+def test_no_class_is_one_of_font_awesome(report):
+    """Sites around a report have its classes, which set another font."""
+    classes = {
+        one for names in re.findall('class="([^"]*)"', report.to_html()) for one in names.split()
+    }
+    assert classes & {"extreme", "dot"} == {"extreme", "dot"}
+    assert not classes & {"fa", "fab", "fad", "fal", "far", "fas", "fat"}
 
 
 FRONT = ["Rates by group", "All rates at a glance", "The numbers", "Findings"]
