@@ -24,7 +24,7 @@ def page_text():
 def _format_row(line, is_first):
     """Lines of a row of a table, the first with its directive."""
     first, *others = (_format_inline(cell.strip()) for cell in line.strip("|").split("|"))
-    head = [".. list-table::", "   :header-rows: 1", ""] if is_first else []
+    head = [".. list-table::", "   :header-rows: 1", "   :class: stacked", ""] if is_first else []
     return [*head, f"   * - {first}", *(f"     - {cell}" for cell in others)]
 
 

@@ -204,10 +204,9 @@ def shorten_signature(app, what, name, thing, options, signature, returned):
 def drop_links_of_others(app, what, name, thing, options, lines):
     """Show the links of docstrings inherited from scikit-learn as their text: they lead nowhere."""
     if getattr(thing, "__module__", "").startswith("sklearn."):
-        lines[:] = [
-            re.sub(r":(?:ref|term|class|func|meth):`~?([^`<]+?)(?: <[^`]*>)?`", r"\1", line)
-            for line in lines
-        ]
+        # The label of an example is shown as the name of its file.
+        link = r":(?:ref|term|class|func|meth):`~?(?:sphx_glr_\w*(?=plot_))?([^`<]+?)(?: <[^`]*>)?`"
+        lines[:] = [re.sub(link, r"\1", line) for line in lines]
 
 
 class Translator(HTML5Translator):
