@@ -275,13 +275,13 @@ def check_with_groups(monkeypatch, estimator, check, failures=FAILURES_WITH_GROU
         check(estimator)
 
 
-FEW_CLUSTERS = {"FairKMedoids": {"n_clusters": 3}}
+THREE_CLUSTERS = {"FairKMedoids": {"n_clusters": 3}}
 """Eight balanced clusters of the 30 samples of some checks do not exist: the search is long."""
 
 
 @pytest.mark.covering(1)
 @checks_of(
-    [one(**FEW_CLUSTERS.get(one.__name__, {})) for one in ESTIMATORS if one.__name__ not in SLOW],
+    [one(**THREE_CLUSTERS.get(one.__name__, {})) for one in ESTIMATORS if one.__name__ not in SLOW],
     expected={},
 )
 def test_scikit_learn_checks_with_groups(estimator, check, monkeypatch):
