@@ -170,7 +170,8 @@ DOORS = {
 
 def page_table():
     """The table of the guide, with links."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 12 42 30 16", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: stacked"]
+    lines += ["   :widths: 12 42 30 16", ""]
     lines += ["   * - door", "     - question", "     - answer", "     - guide"]
     for door, tasks in DOORS.items():
         for position, task in enumerate(tasks):

@@ -531,7 +531,7 @@ def test_the_cheapest_of_several_starts_is_kept():
         *(one for one in ("weights", "three groups", "two attributes", "each attribute")),
     ],
 )
-def test_the_last_shown_is_the_best_that_may_be_tested(kind):
+def test_the_certified_model_is_the_best_that_may_be_tested(kind):
     # Models are tested from tight to loose until one is not shown: each by itself says the same.
     data = draw(kind, SEED, 500)
     held_out = draw(kind, SEED + 1, 2000)

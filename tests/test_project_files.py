@@ -42,6 +42,16 @@ def test_every_supported_python_is_tested():
     assert PROJECT["requires-python"] == f">={matrix['python'][0]}"
 
 
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "doc/index.rst", "doc/install.rst"])
+def test_pages_state_the_lowest_versions(name):
+    text = (HOME / name).read_text(encoding="utf-8")
+    lowest = dict(one.split(">=") for one in PROJECT["dependencies"])
+    stated = re.findall(rf"\b({'|'.join(lowest)}) (\d[\d.]*\d)", text)
+    assert ("scikit-learn", lowest["scikit-learn"]) in stated
+    # Further sentences are about scikit-learn alone, such as what needs a later version.
+    assert all(lowest[name] == version for name, version in stated if name != "scikit-learn")
+
+
 def test_every_supported_system_is_tested():
     text = "Operating System :: "
     supported = {one.removeprefix(text) for one in PROJECT["classifiers"] if text in one}

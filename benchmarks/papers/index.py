@@ -521,7 +521,7 @@ PAPERS = (
                 "As drawn, the curve of rates becomes parallel to the diagonal on the interval as "
                 "kappa falls: its slope is 1.01, 1.09 and 1.02 at the smallest kappas on a9a, bank "
                 "and law school, and .29, 3.1 and 2.5 without constraint. The fits of IDCA took "
-                "two to six minutes each and are recorded. With --quick they have a tenth of the "
+                "two to six minutes each and are recorded. Quick fits have a tenth of the "
                 "convex problems, which do not suffice on a9a at kappa .1.",
                 {"columns of a9a / bank / law school": ((123, 54, 12), (123, 54, 12))},
                 chosen=IDCA_CHOICES,
@@ -569,7 +569,7 @@ PAPERS = (
             Entry(
                 "Figures 10, 11",
                 "python -m benchmarks partial-convergence",
-                "All 50,000 calls take hours, and these findings are of --quick, which has "
+                "All 50,000 calls take hours, and these findings are of quick runs, which have "
                 "2,000. On (15) the direct method ends infeasible on law school, as drawn (by "
                 ".13), and unlike in the paper on bank, too (.16). On a9a it is feasible with an "
                 "objective of 4.4, and not as good as IDCA. Its tolerance c / (t + 1) is the "

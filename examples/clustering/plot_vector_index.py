@@ -44,8 +44,8 @@ for name, model in models.items():
     print(f"{name}: {np.bincount(model.labels_).max()} vectors in the largest cell")
 
 # %%
-# Recall@10 is the share of the ten nearest vectors that are in the scanned cells. Scan one cell per
-# query, then two, and so on.
+# Recall\@10 is the share of the ten nearest vectors that are in the scanned cells. Scan one cell
+# per query, then two, and so on.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
 for (name, model), color in zip(models.items(), ("#8F8F8F", "#C77700", "#0072B2"), strict=True):

@@ -59,6 +59,8 @@ gap:.4rem 1rem;border:solid var(--line);border-width:1px 0;margin:1rem 0;padding
 outline-offset:2px}
 .skfair-report table{border-collapse:collapse;width:100%;font-size:.9rem;color:inherit;
 background:none}
+/* Notebooks and sites stripe rows, in colours of a mode that may not be that of the report. */
+.skfair-report tr{background:none!important}
 .skfair-report caption{text-align:left;font-weight:600;padding:.3rem 0;color:inherit}
 .skfair-report small{color:var(--soft);font-size:.86em;white-space:nowrap;font-weight:400}
 .skfair-report caption>*{display:block;position:sticky;left:0;white-space:normal;

@@ -159,7 +159,7 @@ def test_a_salt_that_can_be_guessed_counts_no_attempt(tmp_path):
     assert not (tmp_path / "ledger.json").exists()
 
 
-def test_last_shown_and_alternatives_pass_the_salt_on(tmp_path):
+def test_certify_in_order_and_alternatives_pass_the_salt_on(tmp_path):
     ledger = tmp_path / "ledger.json"
     audit = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=GROUPS)
     certify_in_order([audit], tolerance=0.1, ledger=ledger, salt=SALT)
