@@ -145,7 +145,9 @@ def run_chunks(kind, cases, make, n_chunks, budget):
         ]
         for number, case in enumerate(cases)
     }
-    stored = load_or_run("monitoring", [run for chunks in runs.values() for run in chunks], budget)
+    # A chunk of each case after another, so that after Ctrl-C all have about as many streams.
+    in_turns = [run for chunks in zip(*runs.values(), strict=True) for run in chunks]
+    stored = load_or_run("monitoring", in_turns, budget)
     for case, chunks in runs.items():
         if records := [stored[run.key] for run in chunks if run.key in stored]:
             yield case, records
