@@ -146,8 +146,8 @@ def run_chunks(kind, cases, make, n_chunks, budget):
         for number, case in enumerate(cases)
     }
     # A chunk of each case after another, so that after Ctrl-C all have about as many streams.
-    in_turns = [run for chunks in zip(*runs.values(), strict=True) for run in chunks]
-    stored = load_or_run("monitoring", in_turns, budget)
+    alternating = [run for chunks in zip(*runs.values(), strict=True) for run in chunks]
+    stored = load_or_run("monitoring", alternating, budget)
     for case, chunks in runs.items():
         if records := [stored[run.key] for run in chunks if run.key in stored]:
             yield case, records
@@ -560,7 +560,7 @@ def monitor_benchmark(budget):
     null = list(null_records(budget))
     alarms = list(alarm_records(budget))
     updates = list(update_records(budget))
-    makers = {
+    tables = {
         "many restarts": lambda: [
             restart_errors(case, max(n // 2, 20)) for case in monitored_streams.RESTART_CASES
         ],
@@ -570,9 +570,9 @@ def monitor_benchmark(budget):
         "fixed sample": lambda: repeated_certificates(20 * n),
         "cost": lambda: [cost(N_BATCHES)],
     }
-    made = {name: makers[name]() if budget.select([name]) else [] for name in makers}
-    updates += made.pop("many restarts")
-    runs, intervals, costs = made["run length"], made["interval"], made["cost"]
+    results = {name: tables[name]() if budget.select([name]) else [] for name in tables}
+    updates += results.pop("many restarts")
+    runs, intervals, costs = results["run length"], results["interval"], results["cost"]
     alpha = 1.0 - LEVEL
     checks = [
         *(
@@ -605,5 +605,5 @@ def monitor_benchmark(budget):
         f"Monitors at {LEVEL:g}: rates of false alarms and certificates at any look; "
         "samples until an alarm; batches; coverage at all looks; cost"
     )
-    records = [*null, *updates, *alarms, *chain.from_iterable(made.values())]
+    records = [*null, *updates, *alarms, *chain.from_iterable(results.values())]
     return Report(title, records, checks)
