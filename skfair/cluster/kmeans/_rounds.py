@@ -149,7 +149,7 @@ def improve_by_swaps(
     n_drawn: int,
     random_state: np.random.RandomState,
     lead: Callable,
-    n_trials: int = 12,
+    n_trials: int = 6,
     max_rise: float = np.inf,
 ) -> LocalMinimum:
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
