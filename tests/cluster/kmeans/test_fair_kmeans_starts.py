@@ -131,10 +131,10 @@ def test_crossed_centres_are_one_of_each_matched_pair_and_a_sample(seed):
     random_state = np.random.RandomState(seed)
     crossed = cross_centers(samples, first, second[rng.permutation(4)], random_state)
     # One centre has moved to the sample that is far from all others.
-    is_kept = (crossed[:, np.newaxis] == np.vstack([first, second])).all(axis=2).any(axis=1)
-    np.testing.assert_array_equal(crossed[~is_kept], [[90.0, 90.0]])
+    is_inherited = (crossed[:, np.newaxis] == np.vstack([first, second])).all(axis=2).any(axis=1)
+    np.testing.assert_array_equal(crossed[~is_inherited], [[90.0, 90.0]])
     # The others stand for different corners.
-    assert len(np.unique(np.round(crossed[is_kept] / 10), axis=0)) == 3
+    assert len(np.unique(np.round(crossed[is_inherited] / 10), axis=0)) == 3
 
 
 @pytest.mark.slow
