@@ -383,16 +383,12 @@ def _fill_places(X, centers, squares, labels, potentials, network, queues):
             has_excess |= network.excess[v] > 0
         if not has_excess:
             return True
-        end = _find_shortest_path(queues, is_filled, potentials, network, lengths, previous)
+        samples = X, centers, squares, labels, costs
+        end = _find_shortest_path(
+            samples, queues, is_filled, potentials, network, lengths, previous
+        )
         if end < 0:
             return False
-        if network.excess[end] >= 0:
-            # The path leads on through a cluster whose members were not compared yet.
-            for p in range(len(labels)):
-                if labels[p] == end:
-                    _join_queues(X, centers, squares, p, end, costs, queues)
-            is_filled[end] = True
-            continue
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         for v in range(n_clusters + 1):
             potentials[v] -= min(lengths[v], lengths[end])
@@ -494,14 +490,16 @@ def _refill(X, centers, squares, labels, origin, goal, queues):
 
 
 @helper
-def _find_shortest_path(queues, is_filled, potentials, network, lengths, previous):
+def _find_shortest_path(samples, queues, is_filled, potentials, network, lengths, previous):
     """Shortest path in reduced costs from any excess to any lack, by Dijkstra's algorithm.
 
     Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
     to the pool adds a place to a cluster, and one from the pool takes a place away. Fills
     ``lengths``, of nodes farther than the end what they are at most, and the ``previous`` node of
-    each. Returns the end, -1 if there is none, or a cluster whose queues have to be filled first.
+    each; fills the queues of clusters that a path may lead on from. Returns the end, -1 if there is
+    none.
     """
+    X, centers, squares, labels, costs = samples
     pool = len(network.places)
     is_done = np.zeros(pool + 1, np.bool_)
     for v in range(pool + 1):
@@ -512,9 +510,15 @@ def _find_shortest_path(queues, is_filled, potentials, network, lengths, previou
             if not is_done[v] and lengths[v] < shortest:
                 u = np.int64(v)
                 shortest = lengths[v]
-        if u < 0 or network.excess[u] < 0 or not is_filled[u]:
+        if u < 0 or network.excess[u] < 0:
             return u
         is_done[u] = True
+        if not is_filled[u]:
+            # A path may lead on from a cluster whose members were not compared yet.
+            for p in range(len(labels)):
+                if labels[p] == u:
+                    _join_queues(X, centers, squares, p, u, costs, queues)
+            is_filled[u] = True
         for v in range(pool + 1):
             if is_done[v]:
                 continue

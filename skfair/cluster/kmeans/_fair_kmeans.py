@@ -522,9 +522,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). With bounds, and in memory, all starts after the
-        third are finished: they take their time, and lower the cost where a group has few members
-        in a cluster. The cheapest end is returned. The starts of n are
-        the first n of those of n + 1, so that with one seed more starts never end worse.
+        third are finished, each with a start that is crossed from it and the best end before (as in
+        HG-means, Gribel and Vidal 2019). They take their time, and lower the cost where a group has
+        few members in a cluster. The cheapest end is returned. The starts of n are the first n of
+        those of n + 1, so that with one seed more starts never end worse.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it. 0 needs an

@@ -26,6 +26,7 @@ from skfair.cluster.kmeans._repair import (
 )
 from skfair.cluster.kmeans._rounds import (
     converge,
+    cross_centers,
     improve_by_swaps,
     iterate_at_level,
 )
@@ -113,7 +114,8 @@ def follow_starts(
 ) -> tuple[RunResult, int]:
     """The best end of starts within the limits of a problem, and the number of rounds.
 
-    ``problems`` are larger and larger subsamples, and last all samples in memory.
+    ``problems`` are larger and larger subsamples, and last all samples in memory. After each
+    further start one that is crossed from it and from the best end before is followed as well.
     """
     level = problem.limits.level
     subsamples = [one for one in problems if one is not problem]
@@ -134,7 +136,9 @@ def follow_starts(
     tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
     n_iter = 0
     best: RunResult | None = None
-    for start in starts:
+    waiting = starts[::-1]
+    while waiting:
+        start = waiting.pop()
         for sample in subsamples[1:]:
             start = descend(sample, start)
         # Rounds of fair assignments and means.
@@ -143,6 +147,12 @@ def follow_starts(
         )
         n_iter += n_rounds
         is_stopped = not converged and n_rounds < runs.max_iter
+        if best is not None and start.is_finished and point.n_clusters > 1:
+            centers = cross_centers(
+                problems[0], best.point.centers, point.centers, start.random_state
+            )
+            crossed = RunStart(start_from_centers(centers), start.random_state)
+            waiting.append(descend(subsamples[0], crossed) if subsamples else crossed)
         # Integer repair: not of a start that costs more before it than the best end.
         if best is None or is_stopped or may_be_best(problem, point, best.point):
             # Where a callback has ended the rounds nothing is searched any more.

@@ -1,4 +1,4 @@
-"""The homotopy: follow the cheapest clustering while the required balance rises, for a front."""
+"""The homotopy: follow the cheapest clustering while the required balance falls, for a front."""
 
 from __future__ import annotations
 
@@ -196,15 +196,14 @@ def trace_levels(
 ) -> tuple[list, list[float]]:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
-    The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
-    of the other starts leads to; at each level the cheaper of the two is kept.
+    The homotopy goes down from the cheapest point at the top that ``lowest`` or one of the other
+    starts leads to.
     """
     top = problem.attainable_balance(lowest.n_clusters)
     # with a dual of zeros
     points = [iterate_at_level(problem, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
     if lowest.balance < top:
-        # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)
         # Of few samples another start may be the cheapest from some level on.
         restarts: dict[float, MeasuredPoint] = {}
@@ -213,12 +212,9 @@ def trace_levels(
                 trials = [iterate_at_level(problem, p, level, 5, tol)[0] for p in others]
                 if trials:
                     restarts[level] = min(trials, key=attrgetter("cost"))
-        upward = follow_levels(problem, lowest, rising, n_rounds, tol, restarts)
-        summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
+        summits = [iterate_at_level(problem, p, top, 5, tol)[0] for p in (lowest, *others)]
         summit = min(summits, key=attrgetter("cost"))
-        downward = follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)[::-1]
-        for p, q in zip(upward, downward, strict=True):
-            points.append(min(p, q, key=attrgetter("cost")))
+        points += follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)[::-1]
         levels += list(rising)
     return points, levels
 

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import assign_nearest, squared_distances_by_cluster
@@ -148,7 +149,7 @@ def improve_by_swaps(
     n_drawn: int,
     random_state: np.random.RandomState,
     lead: Callable,
-    n_trials: int = 12,
+    n_trials: int = 6,
     max_rise: float = np.inf,
 ) -> LocalMinimum:
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
@@ -195,6 +196,28 @@ def improve_by_swaps(
                 minimum, is_improved = trial, True
                 break
     return minimum
+
+
+def cross_centers(
+    problem: ClusteringProblem,
+    first: np.ndarray,
+    second: np.ndarray,
+    random_state: np.random.RandomState,
+) -> np.ndarray:
+    """Centres of which each is one of either set, but for one (HG-means, Gribel and Vidal 2019)."""
+    # Both sets are matched at the least sum of squared distances; one of each pair is drawn.
+    rows, columns = linear_sum_assignment(squared_distances_by_cluster(first, second))
+    is_first = random_state.uniform(size=len(first)) < 0.5
+    centers = np.where(is_first[:, np.newaxis], first[columns], second[rows])
+    # One centre goes to a sample that is drawn by its squared distance to the others.
+    moved = random_state.randint(len(centers))
+    others = np.delete(centers, moved, axis=0)
+    nearest = np.maximum(squared_distances_by_cluster(problem.X, others).min(axis=0), 0.0)
+    cumulated = np.cumsum(problem.masses * nearest)
+    number = random_state.uniform(0, cumulated[-1])
+    row = min(np.searchsorted(cumulated, number, side="right"), len(cumulated) - 1)
+    centers[moved] = dense_rows(problem.X, slice(row, row + 1))[0]
+    return centers
 
 
 def _find_removable_clusters(problem: ClusteringProblem, minimum: LocalMinimum) -> tuple:

@@ -7,10 +7,12 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
+from skfair.cluster.kmeans import _fits
 from skfair.cluster.kmeans._fits import choose_followed_starts
-from skfair.cluster.kmeans._problem import distinct_rows
-from skfair.cluster.kmeans._rounds import RunSettings
+from skfair.cluster.kmeans._problem import ClusteringProblem, distinct_rows
+from skfair.cluster.kmeans._rounds import RunSettings, cross_centers
 from skfair.datasets import make_fair_blobs, open_blocks
 
 LIMITS = {
@@ -115,6 +117,41 @@ def test_starts_from_random_samples_that_may_take_one_iteration_are_nested():
         for n_init in (1, 5, 10)
     ]
     assert (np.diff(costs) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_crossed_centres_are_one_of_each_matched_pair_and_a_sample(seed):
+    """Both sets are the corners of a square up to small shifts, in other orders."""
+    rng = np.random.default_rng(seed)
+    corners = 10.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    first = corners + 0.1
+    second = corners - 0.1
+    X = np.vstack([corners, [[90.0, 90.0]]])
+    samples = ClusteringProblem(X, np.ones(5), np.zeros(5, np.intp), balance_limits(1))
+    random_state = np.random.RandomState(seed)
+    crossed = cross_centers(samples, first, second[rng.permutation(4)], random_state)
+    # One centre has moved to the sample that is far from all others.
+    is_inherited = (crossed[:, np.newaxis] == np.vstack([first, second])).all(axis=2).any(axis=1)
+    np.testing.assert_array_equal(crossed[~is_inherited], [[90.0, 90.0]])
+    # The others stand for different corners.
+    assert len(np.unique(np.round(crossed[is_inherited] / 10), axis=0)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_samples", [1200, 2500])  # 2,500 are more than the first subsample
+def test_crossed_starts_are_followed_to_their_ends(monkeypatch, n_samples):
+    """By construction crossed centres are those of a better fit."""
+    X, groups = draw(0, n_samples)
+    settings = {"min_balance": 0.95, "algorithm": Homotopy(max_samples=100), "random_state": 0}
+    best = FairKMeans(8, n_init=20, **settings).fit(X, sensitive_features=groups)
+    centers = best.cluster_centers_ - X.mean(axis=0)
+    monkeypatch.setattr(_fits, "cross_centers", lambda *_: centers)
+    three, four = (
+        FairKMeans(8, n_init=n_init, **settings).fit(X, sensitive_features=groups).inertia_
+        for n_init in (3, 4)
+    )
+    assert four == pytest.approx(best.inertia_, rel=1e-3)
+    assert three > 1.005 * best.inertia_
 
 
 def test_the_starts_of_few_are_the_first_of_those_of_many():
