@@ -44,7 +44,7 @@ font-weight:600;padding-left:.3rem;white-space:nowrap;border-right:1px solid var
 .skfair-report .course .contradicted{background:var(--contradicted)}
 .skfair-report .course .alarms{height:1rem;line-height:1rem}
 .skfair-report .course .alarms span{position:absolute;transform:translateX(-50%);
-color:var(--extreme);font-size:.8rem}
+color:var(--end);font-size:.8rem}
 .skfair-report .course .times{justify-content:space-between;color:var(--soft)}
 .skfair-report .course .g0{stroke:#0072b2}.skfair-report .course .g1{stroke:#c77700}
 .skfair-report .course .g2{stroke:#00795a}.skfair-report .course .g3{stroke:#b0568a}

@@ -412,7 +412,7 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
         gap = value_cell(quantity, row._asdict(), "gap")
         is_counted = not pd.isna(row.counted_until)
         until = [date_text(row.counted_until) if is_counted else "–"] * waits
-        mark = "extreme" if row.verdict == "contradicted" else "near"
+        mark = "end" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
         rows.append(([date_text(row.time), picture, gap, f"{row.n:,}", *until, row.verdict], mark))

@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 # Style sheet of a report: light and dark, for telephone, screen and paper.
 
 
+# Notebooks and sites stripe rows, in colours of a mode that may not be that of the report: no row
+# has a background.
 STYLE = """
 .skfair-report{--ink:#16191d;--soft:#59616b;--paper:#fff;--line:#d9dde2;--mark:#eef4fb;--dot:#0072b2;
---extreme:#b84a00;--small:#59616b;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+--end:#b84a00;--small:#59616b;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
 background:var(--paper);max-width:58rem;margin:0 auto;padding:1.2rem 1rem 3rem;
 box-sizing:border-box;text-align:left;font-variant-numeric:tabular-nums}
 @media (prefers-color-scheme:dark){.skfair-report{--ink:#e8ecf0;--soft:#a3adb8;--paper:#0d1117;
---line:#323a43;--mark:#17263a;--dot:#5db4ea;--extreme:#f29a5b;--small:#a3adb8}
+--line:#323a43;--mark:#17263a;--dot:#5db4ea;--end:#f29a5b;--small:#a3adb8}
 body:has(>main>.skfair-report){background:#0d1117}}
 .skfair-report h1,.skfair-report section h2{font-family:Georgia,"Times New Roman",serif}
 .skfair-report h1{font-size:clamp(1.45rem,4.2vw,2.1rem);line-height:1.2;font-weight:600;
@@ -59,7 +61,6 @@ gap:.4rem 1rem;border:solid var(--line);border-width:1px 0;margin:1rem 0;padding
 outline-offset:2px}
 .skfair-report table{border-collapse:collapse;width:100%;font-size:.9rem;color:inherit;
 background:none}
-/* Notebooks and sites stripe rows, in colours of a mode that may not be that of the report. */
 .skfair-report tr{background:none!important}
 .skfair-report caption{text-align:left;font-weight:600;padding:.3rem 0;color:inherit}
 .skfair-report small{color:var(--soft);font-size:.86em;white-space:nowrap;font-weight:400}
@@ -77,7 +78,7 @@ font-weight:400;border-bottom:1px solid var(--line);vertical-align:middle;backgr
 .skfair-report .plots:has(th:nth-child(5)) td>small{display:block}
 .skfair-report .plots :is(th,td):nth-child(2){width:99%;padding:.22rem .6rem;min-width:7rem}
 .skfair-report .plots tbody th{min-width:13rem}
-.skfair-report tr.extreme :is(th,td:nth-child(3)){color:var(--extreme);font-weight:600}
+.skfair-report tr.end :is(th,td:nth-child(3)){color:var(--end);font-weight:600}
 .skfair-report tr.near td:nth-child(3){font-weight:600}
 .skfair-report tr.small{color:var(--soft)}
 .skfair-report .axis{display:block;position:relative;height:1.2em;font-size:.75rem}
@@ -91,7 +92,7 @@ border-right:1px solid var(--line);height:1.3rem}
 .skfair-report svg{display:block;width:100%;overflow:visible}
 .skfair-report svg path{stroke:var(--dot);stroke-width:3;fill:none;vector-effect:non-scaling-stroke}
 .skfair-report svg .dot{stroke-width:11;stroke-linecap:round}
-.skfair-report svg .extreme{stroke:var(--extreme)}
+.skfair-report svg .end{stroke:var(--end)}
 .skfair-report svg .small,.skfair-report svg .hole{stroke:var(--small)}
 .skfair-report svg .hole{stroke:var(--paper);stroke-width:7;stroke-linecap:round}
 .skfair-report svg .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
@@ -122,7 +123,7 @@ border-bottom:1px solid var(--line)}
 .skfair-report .plots:has(th:nth-child(5)) :is(th,td):nth-child(n+3){flex:1 1 auto}
 .skfair-report .plots:not(:has(th:nth-child(5))) td>small{display:inline}}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#bbb;--mark:#eee;
---dot:#0072b2;--extreme:#b84a00;--small:#555;font-size:9pt;line-height:1.35;max-width:none;padding:0}
+--dot:#0072b2;--end:#b84a00;--small:#555;font-size:9pt;line-height:1.35;max-width:none;padding:0}
 .skfair-report h1{font-size:1.7em}.skfair-report h2{margin-top:1.1em}
 .skfair-report :is(th,td){padding-top:.1rem;padding-bottom:.1rem}
 .skfair-report .frame{overflow:visible}.skfair-report :is(tr,li){break-inside:avoid}

@@ -196,7 +196,7 @@ def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
     """Rows of a report by attribute and metric, the largest value first and small groups last.
 
     They have the title and meaning of the metric as "words", the value of all samples as "overall",
-    and their class in pictures as "mark": "small", "extreme" for the two ends of the other groups,
+    and their class in pictures as "mark": "small", "end" for the two ends of the other groups,
     and "near".
     """
     tables: dict = {}
@@ -206,7 +206,7 @@ def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
         rows.sort(key=lambda row: (row["is_small"], -row["estimate"]))
         compared = [row["estimate"] for row in rows if not row["is_small"]]
         for row in rows:
-            mark = "extreme" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
+            mark = "end" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
             row["mark"] = "small" if row["is_small"] else mark
             row["overall"] = tables[OVERALL, metric][0]["estimate"]
             row["words"] = describe_metric(metric, report.reading.burden)

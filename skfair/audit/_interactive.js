@@ -255,7 +255,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   function markRows(list) {
     const values = list.filter((row) => !row.is_small && row.estimate !== null).map((row) => row.estimate);
     const ends = [Math.max(...values), Math.min(...values)];
-    return (row) => (row.is_small ? "small" : ends.includes(row.estimate) ? "extreme" : "near");
+    return (row) => (row.is_small ? "small" : ends.includes(row.estimate) ? "end" : "near");
   }
 
   // A picture and the numbers of one rate by group, as in the page without scripts.
@@ -358,7 +358,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
       const axis = axisOf(gap.metric, list);
       // The two ends are drawn last, on top of the others.
       const dots = list.map((row) => ({ value: row.estimate, mark: mark(row), text: describe(row) }))
-        .sort((a, b) => (a.mark === "extreme") - (b.mark === "extreme"));
+        .sort((a, b) => (a.mark === "end") - (b.mark === "end"));
       const ends = drawTicks(axis, isShare).children;
       const about = axis.low === 0 && axis.high === 1 ? meaning
         : `${meaning}; axis from ${ends[0].textContent} to ${ends[4].textContent}`;

@@ -503,7 +503,7 @@ class PartialParityClassifier(LinearClassifier):
         coefficients of 0, and the surrogate's tolerance left as it is. Columns are standardised
         within each group. The paper has x, gamma and gamma x as columns: the same models, but other
         steps. With ``solver="sqp"`` a fit is faster and keeps the rows of (15) more closely
-        (``python -m benchmarks partial-parity --cells speed``).
+        (``python -m benchmarks partial-parity --cells speed``, 2026-11-25).
 
         It differs from the print in two further points. The tolerance is in units of whole groups:
         at ten percentiles p from :math:`\alpha` to :math:`\beta` the shares are between p and

@@ -148,7 +148,7 @@ def test_contrast(report):
             ("soft", "paper", 4.5),
             ("ink", "mark", 4.5),
             ("soft", "mark", 4.5),
-            ("extreme", "paper", 4.5),
+            ("end", "paper", 4.5),
             ("dot", "paper", 3.0),
             ("small", "paper", 3.0),
         ]:
@@ -161,7 +161,7 @@ def test_no_class_is_one_of_font_awesome(report):
     classes = {
         one for names in re.findall('class="([^"]*)"', report.to_html()) for one in names.split()
     }
-    assert classes & {"extreme", "dot"} == {"extreme", "dot"}
+    assert classes & {"end", "dot"} == {"end", "dot"}
     assert not classes & {"fa", "fab", "fad", "fal", "far", "fas", "fat"}
 
 

@@ -1,4 +1,4 @@
-"""The homotopy: follow the cheapest clustering while the required balance falls, for a front."""
+"""The homotopy: follow the cheapest clustering while the required balance changes, for a front."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from skfair.cluster.kmeans._rounds import iterate_at_level
 from skfair.cluster.kmeans._tables import near_ties
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
 
@@ -197,7 +199,7 @@ def trace_levels(
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
     The homotopy goes down from the cheapest point at the top that ``lowest`` or one of the other
-    starts leads to.
+    starts leads to, and up from ``lowest`` until that is no cheaper.
     """
     top = problem.attainable_balance(lowest.n_clusters)
     # with a dual of zeros
@@ -214,7 +216,14 @@ def trace_levels(
                     restarts[level] = min(trials, key=attrgetter("cost"))
         summits = [iterate_at_level(problem, p, top, 5, tol)[0] for p in (lowest, *others)]
         summit = min(summits, key=attrgetter("cost"))
-        points += follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)[::-1]
+        followed = [*follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)][::-1]
+        # The descent may cost more than what plain k-means leads to.
+        upward = follow_levels(problem, lowest, rising, n_rounds, tol, restarts)
+        for number, point in enumerate(upward):
+            if point.cost >= followed[number].cost:
+                break
+            followed[number] = point
+        points += followed
         levels += list(rising)
     return points, levels
 
@@ -226,17 +235,15 @@ def follow_levels(
     n_rounds: int,
     tol: float,
     restarts: dict[float, MeasuredPoint],
-) -> list[MeasuredPoint]:
+) -> Iterator[MeasuredPoint]:
     """Follow the homotopy from a point along the levels, so many rounds at each.
 
     It goes on from the points of ``restarts`` at their levels, where these are cheaper.
     """
-    points = []
     for level in levels:
         point, _, _ = iterate_at_level(problem, point, level, n_rounds, tol)
         point = min(point, restarts.get(level, point), key=attrgetter("cost"))
-        points.append(point)
-    return points
+        yield point
 
 
 def route_from(problem: ClusteringProblem, point: MeasuredPoint, goal: float) -> Route:

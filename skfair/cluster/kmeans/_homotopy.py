@@ -49,7 +49,8 @@ class Homotopy(BaseEstimator):
     keep the bounds lower the cost until none is left. Up to 1,000 samples leave a local optimum by
     random moves, as long as these lead to something cheaper; above 100 only with bounds, and where
     weights are unequal or an intersection has at most 100 members per cluster. For a front the
-    cheapest clustering of the highest balance is followed while the balance falls.
+    cheapest clustering of the highest balance is followed while the balance falls, and plain
+    k-means while it rises, as long as that is cheaper.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.

@@ -680,7 +680,7 @@ class PLADA(Solver):
 
         The step :math:`\eta` is short: with it linear models are far from the optimum after
         seconds, and with that of the theorem, the default, near it
-        (``python -m benchmarks erm-time-course``). The slack is at most
+        (``python -m benchmarks erm-time-course``, 2026-11-27). The slack is at most
         :math:`B_G = 1`, as gaps of rates and tolerances are in [0, 1]. Gaps of losses need another
         bound.
 

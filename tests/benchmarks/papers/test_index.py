@@ -79,7 +79,7 @@ PRESETS = {
     if re.fullmatch(r"from_(\w*paper|benchmark|public_code)", preset)
 }
 MEASURED = re.compile(r"\b(seconds|minutes|hours|faster|slower|near|nearer|far|better|lower)\b")
-COMMAND = re.compile(r"``python -m benchmarks ([\w-]+)``,\s+(\d{4}-\d\d-\d\d)")
+COMMAND = re.compile(r"``python -m benchmarks ([\w-]+)[^`]*``,\s+(\d{4}-\d\d-\d\d)")
 
 
 @pytest.mark.parametrize("name", PRESETS)
