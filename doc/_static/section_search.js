@@ -159,7 +159,7 @@ var SectionSearch = (function () {
       const [page, , anchor] = sections[number];
       score += PAGE * (whole.get(numbers.get(page)) || 0);
       if (!/^(gallery|api)/.test(page)) score *= GUIDE;
-      if (/^(developer|testing|release|extending|kernels|comparison|whats_new)\./.test(page)) score *= INNER;
+      if (/^(developer|decisions|testing|release|extending|kernels|comparison|whats_new)\./.test(page)) score *= INNER;
       if (anchor.startsWith("skfair.") && !isName) score *= MEMBER;
       // A title, an entry of the index, the name of a page and Class.method come first when they are typed.
       if (headings[number] === typed) score += 1000;
