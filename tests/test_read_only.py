@@ -17,8 +17,14 @@ import pytest
 from scipy import sparse
 
 from skfair.classification import PartialParityClassifier
-from skfair.cluster import FairKMedoids
-from skfair.cluster import DCADMM, SFSC, FairKMeans, FairSpectralClustering, cluster_front
+from skfair.cluster import (
+    DCADMM,
+    SFSC,
+    FairKMeans,
+    FairKMedoids,
+    FairSpectralClustering,
+    cluster_front,
+)
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 from tests.test_common import ESTIMATORS, QUICK
