@@ -122,12 +122,13 @@ class GapMonitorDisplay(Display):
             alpha=0.25,
             linewidth=0,
         )
+        label = f"{noun} since the last alarm (or the start), its interval"
+        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=label)
         if (leaves := high > top).any():
             # An arrow where an interval goes on above the axes.
             at = np.full(leaves.sum(), bottom + 0.98 * (top - bottom))
-            ax.plot(x[leaves], at, "^", color=COLORS[0], markersize=4)
-        label = f"{noun} since the last alarm (or the start), its interval"
-        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=label)
+            label = "the interval goes on above"
+            ax.plot(x[leaves], at, "^", color=COLORS[0], markersize=4, label=label)
         # The markers are the batches alone, whatever the state is.
         (self.line_,) = ax.plot(x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch")
         is_beyond = gaps < self.tolerance if self.is_floor else gaps > self.tolerance

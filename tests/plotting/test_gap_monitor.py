@@ -79,6 +79,7 @@ def test_limits_that_leave_the_axes_end_in_arrows():
     (arrows,) = [one for one in ax.lines if one.get_marker() == "^"]
     assert arrows.get_xdata().tolist() == [1, 2]
     assert (arrows.get_ydata() < ax.get_ylim()[1]).all()
+    assert "the interval goes on above" in [one.get_text() for one in ax.get_legend().get_texts()]
 
 
 def test_a_month_above_the_tolerance_is_not_drawn_as_shown():
