@@ -98,7 +98,7 @@ def fit_and_predict(cls, columns):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     if "n_clusters" in model.get_params():
-        # Three territories of uneven weights take FairKMedoids 9 s.
+        # Three territories of uneven weights take FairKMedoids 2 s a fit.
         model.set_params(n_clusters=2 if cls is FairKMedoids else 3, n_init=1)
     model.fit(**columns)
     results = arrays_of(model)
