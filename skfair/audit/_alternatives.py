@@ -317,7 +317,7 @@ class Alternatives(PageReport):
                 row["performance"],
                 (gap + sign * row["reduction_low"], gap + sign * row["reduction_high"]),
                 (gain - row["loss_high"], gain - row["loss_low"]),
-                "extreme" if row["verdict"] == "contradicted" else "near",
+                "end" if row["verdict"] == "contradicted" else "near",
                 row["verdict"] == "shown",
             )
             for row in frame.to_dict("records")

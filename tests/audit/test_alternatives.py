@@ -22,6 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from skfair.__main__ import main
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair.audit import Alternatives, Audit, verify
+from skfair.audit._formats import STYLE
 from skfair.constraints import DemographicParity
 from skfair.metrics import expected_calibration_error
 from skfair.model_selection import refit_candidates
@@ -510,7 +511,9 @@ def test_page_has_the_picture_of_the_plot(applicants, audit):
     figure = page.split('<figure class="plane">')[1].split("</figure>")[0]
     assert figure.count('class="dot ') == 4  # with the model in use
     assert figure.count('class="hole"') == 3 - len(answer.shown_names)
-    assert figure.count('class="dot extreme"') == (answer.frame["verdict"] == "contradicted").sum()
+    assert figure.count('class="dot end"') == (answer.frame["verdict"] == "contradicted").sum()
+    marks = set(re.findall(r'class="dot (\w+)"', figure))
+    assert marks and all(f".{mark} " in STYLE or f".{mark}{{" in STYLE for mark in marks)
     # Numbers lie in the picture: the smallest gap is farthest to the left.
     dots = re.findall(r'class="dot \w+" d="M([\d.]+) ([\d.]+)h0"', figure)[1:]
     across, down = np.array(dots, dtype=float).T
