@@ -73,20 +73,28 @@ def write_legend(
     ncols: int | None = None,
     **options: Any,
 ) -> None:
-    """Write the legend in the order of drawing, some entries last, by default above the axes."""
+    """Write the legend in the order of drawing, some entries last, by default above the axes.
+
+    There are `ncols` columns (the default depends on the longest entry), or fewer where the legend
+    would be wider than the axes.
+    """
     handles, labels = ax.get_legend_handles_labels()
-    if handles:
-        # A stable sort, so that entries keep their order otherwise.
-        order = sorted(range(len(labels)), key=lambda i: is_last(handles[i], labels[i]))
-        ax.legend(  # type: ignore[call-overload]
+    if not handles:
+        return
+    # A stable sort, so that entries keep their order otherwise.
+    order = sorted(range(len(labels)), key=lambda i: is_last(handles[i], labels[i]))
+    for columns in range(ncols or max(1, 64 // (8 + max(map(len, labels)))), 0, -1):
+        legend = ax.legend(  # type: ignore[call-overload]
             [handles[i] for i in order],
             [labels[i] for i in order],
             loc=loc,
             bbox_to_anchor=bbox_to_anchor,
-            ncols=ncols or max(1, 64 // (8 + max(map(len, labels)))),
+            ncols=columns,
             frameon=False,
             **options,
         )
+        if legend.get_window_extent().width <= ax.get_window_extent().width:
+            return
 
 
 def to_text(names: Iterable[Any]) -> list[str]:

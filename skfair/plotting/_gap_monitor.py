@@ -122,7 +122,7 @@ class GapMonitorDisplay(Display):
             alpha=0.25,
             linewidth=0,
         )
-        label = f"{noun} since the last alarm (or the start), its interval"
+        label = f"{noun} since start or last alarm, interval"
         ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=label)
         if (leaves := high > top).any():
             # An arrow where an interval goes on above the axes.

@@ -82,6 +82,29 @@ def test_limits_that_leave_the_axes_end_in_arrows():
     assert "the interval goes on above" in [one.get_text() for one in ax.get_legend().get_texts()]
 
 
+@pytest.mark.parametrize("is_floor", [False, True])
+def test_a_legend_of_all_entries_is_no_wider_than_the_axes(is_floor):
+    summary = pd.DataFrame(
+        {
+            "batch": range(9),
+            "time": pd.date_range("2026-01-01", periods=9, freq="MS"),
+            "batch_gap": [0.02, 0.3, 0.04] * 3,
+            "gap": 0.04,
+            "low": 0.0,
+            "high": [1.0, 0.5, 0.09] * 3,
+            "verdict": ["open"] * 7 + ["shown", "contradicted"],
+        }
+    )
+    display = GapMonitorDisplay(summary, tolerance=0.1, is_floor=is_floor, alarms=[8])
+    ax = display.plot().ax_
+    ax.figure.canvas.draw()
+    labels = [one.get_text() for one in ax.get_legend().get_texts()]
+    assert {"alarm", "shown", "contradicted", "the interval goes on above"} < set(labels)
+    legend = ax.get_legend().get_window_extent()
+    assert legend.width <= ax.get_window_extent().width
+    assert ax.figure.bbox.x0 <= legend.x0 and legend.x1 <= ax.figure.bbox.x1
+
+
 def test_a_month_above_the_tolerance_is_not_drawn_as_shown():
     summary = pd.DataFrame(
         {
