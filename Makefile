@@ -184,8 +184,8 @@ test-wheel: build
 
 # All pages are written (-a): a search lists the entries of the index of written pages alone.
 doc: $(VENV)/.has-doc
-	# A page of a name that is gone would stay.
-	rm -rf doc/api/generated doc/gallery/*.* doc/_build/html/api doc/_build/html/gallery
+	# A page of a name that is gone would stay, and figures that an earlier state of skfair drew.
+	rm -rf doc/api/generated doc/gallery doc/_build/html/api doc/_build/html/gallery
 	$(BIN)/python -m sphinx -a -j auto -W --keep-going -b html doc doc/_build/html
 	$(BIN)/python doc/widths.py
 	$(BIN)/python doc/searches.py
