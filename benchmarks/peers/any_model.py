@@ -110,14 +110,21 @@ def noise_gaps(model, train, n_new, constraint, n_draws=50):
 
 @smallest(N_TREES=5, BOUNDS={("Adult", "demographic_parity"): (0.0, 1.0)})
 def any_model(budget):
-    """Gradient boosting, plain and constrained: held-out accuracy and gap, and time."""
+    """Gradient boosting, plain and constrained: held-out accuracy and gap, and time.
+
+    ``--cells Adult Bank`` runs the data and constraints with these texts alone.
+    """
     records, checks = [], []
-    for (name, constraint), (accuracy, gap) in BOUNDS.items():
+    bounds = {
+        f"{name}, {constraint}": (name, constraint, *ends)
+        for (name, constraint), ends in BOUNDS.items()
+    }
+    for what in budget.select(bounds):
+        name, constraint, accuracy, gap = bounds[what]
         groups = GROUP_ESTIMATORS.get(name)
         runs = [_compare_with_plain(split, constraint, groups) for split in splits(name, budget)]
         record = {key: np.mean([run[key] for run in runs]) for key in runs[0]}
         records.append({"data": name, "constraint": constraint} | record)
-        what = f"{name}, {constraint}"
         checks += [
             Check(f"held-out accuracy, {what}", [record["accuracy"]], ">=", accuracy),
             Check(f"held-out gap, {what}", [record["gap"]], "<=", gap),
