@@ -741,7 +741,7 @@ class LargestDistance(LargestMean):
     compares = "bound"
     form = "calibration"
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray:
         return np.abs(means[list(self.events)]).max(axis=0)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -753,14 +753,14 @@ class LargestDistance(LargestMean):
     def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         return -tolerance, tolerance
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         forms = super().linear_forms(n_events)
         return sparse.vstack([forms, -forms], format="csr")
 
     def estimates(self, means: Estimates) -> Estimates:
         return means
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         for event in self.events:
             yield -tolerance, {event: 1.0}, {}, tolerance
 
