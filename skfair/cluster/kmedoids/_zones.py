@@ -276,27 +276,41 @@ def list_neighboring_zones(problem: ZoneProblem, labels: np.ndarray) -> np.ndarr
     return np.unique(np.column_stack([first, second])[first < second], axis=0)
 
 
+def list_edges(problem: ZoneProblem, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions among some samples, in ascending order, at the two ends of each edge of theirs."""
+    graph = problem.graph
+    counts = graph.indptr[members + 1] - graph.indptr[members]
+    # The entries of the rows of all members, one row after another.
+    skipped = graph.indptr[members] - (counts.cumsum() - counts)
+    entries = np.arange(counts.sum()) + np.repeat(skipped, counts)
+    position = np.full(graph.shape[0], -1)
+    position[members] = np.arange(len(members))
+    first, second = position[members].repeat(counts), position[graph.indices[entries]]
+    is_edge = first < second  # each edge once, and none that leaves the members
+    # SciPy before 1.15 reads indices of 32 bits alone.
+    return first[is_edge].astype(np.int32), second[is_edge].astype(np.int32)
+
+
 def draw_tree(
-    problem: ZoneProblem, members: np.ndarray, lengths: np.ndarray, generator: np.random.RandomState
+    members: np.ndarray,
+    edges: tuple[np.ndarray, np.ndarray],
+    lengths: np.ndarray,
+    generator: np.random.RandomState,
 ) -> SpanningTree | None:
     """A short spanning tree of some samples, by drawn and given lengths; None if not connected.
 
-    ``lengths`` (n_members,) are positions on a line, whose distances are added to the drawn ones.
+    ``edges`` are those of `list_edges`. ``lengths`` (n_members,) are positions on a line, whose
+    distances are added to the drawn ones.
     """
-    graph = sparse.coo_array(problem.graph[members][:, members])
-    is_upper = graph.row < graph.col
-    first, second = graph.row[is_upper], graph.col[is_upper]
+    first, second = edges
     drawn = generator.uniform(1.0, 2.0, len(first)) + abs(lengths[first] - lengths[second])
-    shape = len(members), len(members)
-    # SciPy before 1.15 reads indices of 32 bits alone.
-    ends = first.astype(np.int32), second.astype(np.int32)
-    tree = minimum_spanning_tree(sparse.csr_array((drawn, ends), shape=shape))
-    order, parents = depth_first_order(tree, 0, directed=False)
+    graph = sparse.csr_array((drawn, edges), shape=(len(members), len(members)))
+    order, parents = depth_first_order(minimum_spanning_tree(graph), 0, directed=False)
     if len(order) < len(members):
         return None
     sizes = [1] * len(members)
-    for i in order[:0:-1].tolist():
-        sizes[parents[i]] += sizes[i]
+    for i, parent in zip(order[:0:-1].tolist(), parents[order[:0:-1]].tolist(), strict=True):
+        sizes[parent] += sizes[i]
     starts = np.arange(1, len(members))
     return SpanningTree(members[order], starts, starts + np.array(sizes)[order[1:]])
 
@@ -318,9 +332,10 @@ def divide_zones(
     samples = np.flatnonzero((labels == first) | (labels == second))
     differences = problem.costs[samples][:, sites[pair]] @ np.array([1.0, -1.0])
     scale = abs(differences).mean() or 1.0
+    edges = list_edges(problem, samples)
     for number in range(N_TREES):
         factor = 10.0 * (number % 2) / scale
-        tree = draw_tree(problem, samples, factor * differences, generator)
+        tree = draw_tree(samples, edges, factor * differences, generator)
         if tree is None:  # another division has parted them
             return False
         # Sums over all subtrees, from sums over the first samples in depth-first order.
@@ -368,7 +383,8 @@ def divide_at_random(
     changed: set[int] = set()
     for pair in generator.permutation(pairs)[:2]:
         samples = np.flatnonzero(np.isin(labels, pair))
-        tree = draw_tree(problem, samples, np.zeros(len(samples)), generator)
+        edges = list_edges(problem, samples)
+        tree = draw_tree(samples, edges, np.zeros(len(samples)), generator)
         if tree is None:
             continue
         unevenness = abs(2 * (tree.ends - tree.starts) - len(samples))
