@@ -38,7 +38,7 @@ class Unit(NamedTuple):
     center: float = 0.0
     spread: float = 1.0
 
-    def to_unit(self, values: Any) -> Any:
+    def to_unit(self, values: Numbers) -> Numbers:
         """Values in these units."""
         return (values - self.center) / self.spread
 
@@ -72,7 +72,7 @@ class DecisionFunction(Unit):
 class LogScale(Unit):
     """Units of scores that are logarithms of predictions over the spread of the target."""
 
-    def to_unit(self, values: Any) -> Any:
+    def to_unit(self, values: Numbers) -> Numbers:
         """Logarithms of predictions."""
         return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
 

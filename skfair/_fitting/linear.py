@@ -600,8 +600,10 @@ def _block_arrays(
     """Features in float64, targets, positions of representatives, and weights of a block."""
     X = np.require(block.X, np.float64, "A")  # aligned, as models expect
     codes = block.recode(positions)
-    is_real = block.target is not None
-    target = training.unit.to_unit(block.target) if is_real else training.samples.target[codes]
+    if block.target is None:  # of classes
+        target = training.samples.target[codes]
+    else:
+        target = training.unit.to_unit(block.target)
     weights = np.ones(len(codes)) if block.weights is None else block.weights
     return X, target, codes, weights
 

@@ -393,7 +393,9 @@ def check_metric_input(
     return samples, arrays
 
 
-def cover_truth(columns: dict[str, TableLike | None], metrics: Iterable[Any] = ()) -> Any:
+def cover_truth(
+    columns: dict[str, TableLike | None], metrics: Iterable[Any] = ()
+) -> dict[str, Any]:
     """The columns, in which prediction sets become decisions: whether each has the true value.
 
     A set is a row of booleans, one for each class, or a pair of numbers. Classes are the names of

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
     from skfair._problems.linear import LinearModel
+    from skfair._utils.api import Numbers
 
 
 _ROUNDING = 1e-12
@@ -121,7 +122,7 @@ def search_selection(
         for code, one in groups.items()
     }
 
-    def cuts_at(level: np.ndarray) -> Any:
+    def cuts_at(level: np.ndarray) -> dict[int, np.ndarray]:
         return {
             code: np.clip(shared[code][level], start, end - 1)
             for code, (start, end) in ranges.items()
@@ -228,7 +229,7 @@ class _ComparedRates(NamedTuple):
     scale: float
     reference: int | None = None
 
-    def limit(self, level: Any) -> Any:
+    def limit(self, level: Numbers) -> Numbers:
         """The largest rate at a level."""
         return (level + self.width) / self.scale + _ROUNDING
 

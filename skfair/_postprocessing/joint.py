@@ -11,6 +11,7 @@ Of these functions those are taken in which positives count for a decision, and 
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -255,7 +256,7 @@ def fit_joint_probabilities(
     folds: list[list[np.ndarray]],
     equal_rows: EqualRows,
     n_jobs: int | None = None,
-) -> Any:
+) -> tuple[JointProbabilities, np.ndarray, np.ndarray]:
     """`JointProbabilities` of the folds' models, and out-of-fold `columns_and_probabilities`.
 
     Of several stacks of small models that with the lowest log-loss is taken.
@@ -264,8 +265,7 @@ def fit_joint_probabilities(
     weights = training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
-    best = None
-    lowest = np.inf
+    tried = []
     names = default_model_names(final_step_features(bases[0], training.samples.X))
     # Logistic regressions of many columns are stacked, others are tried one by one.
     for kinds in [names] if "dense" in names else [[name] for name in names]:
@@ -286,10 +286,9 @@ def fit_joint_probabilities(
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
         loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
-        if loss < lowest:
-            best = (joint, *joint.split(probabilities))
-            lowest = loss
-    return best
+        tried.append((loss, joint, probabilities))
+    _, joint, probabilities = min(tried, key=itemgetter(0))
+    return joint, *joint.split(probabilities)
 
 
 def _fit_stack(

@@ -10,8 +10,6 @@ from scipy import sparse, special
 from skfair._statistics.estimates import Estimates, correlation_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups import Groups
 
 
@@ -79,7 +77,7 @@ class CalibrationCoefficients(Estimates):
         """Standard error of each coefficient."""
         return self._errors
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Wald's limits, as in `Estimates.limits`."""
         margin = special.stdtrit(self.sizes - 1.0, level) * self._errors
         return self.values - margin, self.values + margin

@@ -261,7 +261,7 @@ class Alternatives(PageReport):
             "which they share cancel."
         )
 
-    def _sections(self) -> Iterator:
+    def _sections(self) -> Iterator[tuple[str, list]]:
         gap, gain = self._quantity, self._gain
         titles = (
             "Candidate",

@@ -151,7 +151,7 @@ class Changes(PageReport):
             return _describe_grown_difference(gap)
         return _describe_change(self, gap).partition(";")[0]
 
-    def _sections(self) -> Iterator:
+    def _sections(self) -> Iterator[tuple[str, list]]:
         return change_sections(self)
 
 

@@ -633,7 +633,7 @@ class PageReport(Report):
         return write_text(render_markdown(self._headline(), self._sections()), path)
 
     @abstractmethod
-    def _sections(self) -> Any:
+    def _sections(self) -> Iterator[tuple[str, list]]:
         """Return the sections of the report."""
 
     @abstractmethod

@@ -568,7 +568,9 @@ class GapMonitor(BaseEstimator):
             if batch.late_ids is None:
                 cohorts.append(batch.cohort)
             else:
-                outstanding = state.outstanding.add_samples(*batch)
+                outstanding = state.outstanding.add_samples(
+                    batch.late_ids, batch.cohort, batch.has_outcomes
+                )
                 state = replace(state, outstanding=outstanding)
         return self._set_state(settings, advance_state(settings, state, row, cohorts))
 

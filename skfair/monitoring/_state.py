@@ -948,7 +948,9 @@ class State:
             )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
-    def split_complete(self, settings: MonitorSettings, time: float | str | None) -> Any:
+    def split_complete(
+        self, settings: MonitorSettings, time: float | str | None
+    ) -> tuple[State, list[Cohort]]:
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []

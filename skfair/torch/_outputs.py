@@ -379,7 +379,7 @@ def cast_to_accepted_dtype(module: Module, inputs: Tensor) -> tuple[Tensor, bool
     return inputs, True
 
 
-def find_dtype(module: Module, output_ids: Collection[int]) -> Any:
+def find_dtype(module: Module, output_ids: Collection[int]) -> torch.dtype | None:
     """Dtype of the real numbers in a module outside its output layer; None without any."""
     tensors = [*module.parameters(), *module.buffers()]
     real = (one for one in tensors if one.is_floating_point() and id(one) not in output_ids)

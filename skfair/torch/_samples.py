@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, TypeAlias, TypeGuard
 
+    import torch
     from torch import Tensor
     from torch.nn import Module
 
@@ -40,7 +41,7 @@ def require_torch() -> ModuleType:
     return torch
 
 
-def check_device(device: str) -> Any:
+def check_device(device: str) -> torch.device:
     """The torch.device of a name such as "cuda:1", refused if it cannot be used."""
     torch = require_torch()
     try:

@@ -211,7 +211,7 @@ def find_feasible_counts(
     every = np.ones(counts.shape[1], bool)
     is_small_sample = problem.n_samples <= MAX_ITERATED_SAMPLES
 
-    def search(ratio: float, excess: float = 0.0) -> Any:
+    def search(ratio: float, excess: float = 0.0) -> np.ndarray | None:
         relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
         return _nearest_table(problem, counts, relaxed, every, moves)
 

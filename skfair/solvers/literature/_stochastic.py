@@ -23,7 +23,7 @@ from skfair.solvers._stochastic import Adam, LoopSolver, StochasticSolver
 from skfair.solvers.literature._proximal import majorize, original_multipliers, plada_update
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from typing import Any, Self
 
     from skfair._problems.evaluation import Evaluation
@@ -126,7 +126,7 @@ class StochasticIDCA(StochasticSolver):
         self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
     ) -> Iterator:
         here = self._evaluate(problem, x)
-        Q = 0.0
+        Q = np.zeros(1)
         while True:
             # Majorise at the iterate and solve the convex problem.
             convex = majorize(here)
@@ -138,7 +138,7 @@ class StochasticIDCA(StochasticSolver):
 
     def _solve_inner(
         self, problem: Problem, x: np.ndarray, Q: np.ndarray, random_state: np.random.RandomState
-    ) -> Any:
+    ) -> Generator[tuple[np.ndarray, np.ndarray], Evaluation, tuple[Evaluation, np.ndarray]]:
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided = problem.one_sided
         rows = problem.rows
