@@ -265,7 +265,7 @@ def fit_joint_probabilities(
     weights = training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
-    tried = []
+    stacks = []
     names = default_model_names(final_step_features(bases[0], training.samples.X))
     # Logistic regressions of many columns are stacked, others are tried one by one.
     for kinds in [names] if "dense" in names else [[name] for name in names]:
@@ -286,8 +286,8 @@ def fit_joint_probabilities(
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
         loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
-        tried.append((loss, joint, probabilities))
-    _, joint, probabilities = min(tried, key=itemgetter(0))
+        stacks.append((loss, joint, probabilities))
+    _, joint, probabilities = min(stacks, key=itemgetter(0))
     return joint, *joint.split(probabilities)
 
 
