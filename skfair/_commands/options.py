@@ -101,11 +101,11 @@ def add_file_options(
     command: ArgumentParser, n_files: int | str = "+", usage: str = "FILE [FILE ...]"
 ) -> None:
     """Add the files of samples, and the class that means success in them."""
-    required = "--prediction COLUMN --sensitive COLUMN"
+    required = "--prediction COLUMN --sensitive COLUMN [COLUMN ...]"
     if command.prog.endswith("monitor"):
         required += " --time COLUMN"
     command.epilog = MESSAGES
-    command.usage = f"%(prog)s {usage} {required} [COLUMN ...] [options]"
+    command.usage = f"%(prog)s {usage} {required} [options]"
     add = command.add_argument
     about = (
         "CSV (any separator), JSON records, Parquet or a spreadsheet, a row per sample, or a "
@@ -115,12 +115,12 @@ def add_file_options(
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", "--pos-label", action=_AppendLabel, metavar="LABEL", help=about)
-    about = "the decision --positive is bad for people: ratios are of those that it spares"
     about = "the class that empty decisions and outcomes mean, such as denied"
     add("--empty", metavar="LABEL", help=about)
+    about = "the decision --positive is bad for people: ratios are of those that it spares"
     add("--burden", action="store_true", help=about)
-    add("--sheet", metavar="NAME", help="of spreadsheets (default the only one with entries)")
-    add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
+    add("--sheet", metavar="NAME", help="sheet of a spreadsheet (default the only one with entries)")
+    add("--encoding", metavar="NAME", help="encoding of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
 
@@ -143,11 +143,11 @@ def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.D
 
 
 def add_column_options(
-    command, kinds, prediction="store", takes_probability=False, takes_outcomes=False, **files
+    command, kinds, repeated=None, takes_probability=False, takes_outcomes=False, **files
 ):
     """Add the files and the options that name their columns, groups and labels.
 
-    ``prediction`` is what argparse does with --prediction: "append" takes several. With
+    ``repeated`` says what several --prediction are; None takes one. With
     ``takes_probability`` the column of --probability may take its place, and with
     ``takes_outcomes`` that of --target is enough.
     """
@@ -158,10 +158,10 @@ def add_column_options(
     predictions = command.add_mutually_exclusive_group(
         required=not (takes_probability or takes_outcomes)
     )
-    if prediction == "append":
-        about += "; repeated: models from tight to loose, in an order fixed beforehand"
+    action = "store" if repeated is None else "append"
+    about += "" if repeated is None else f"; repeated: {repeated}"
     names = "--prediction", "--y-pred"
-    predictions.add_argument(*names, action=prediction, metavar="COLUMN", help=about)
+    predictions.add_argument(*names, action=action, metavar="COLUMN", help=about)
     about = "columns of the ends of intervals of the target, whose coverage is compared"
     predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
@@ -174,7 +174,10 @@ def add_column_options(
     add_row_options(command)
     about = "column of what samples belong to, such as a person or a prompt"
     add("--cluster", "--groups", help=about)
-    add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
+    about = "what predictions are"
+    if "regression" in kinds:
+        about += " (default regression where the truth has decimals, else classification)"
+    add("--task", choices=kinds, help=about)
     add(
         "--missing",
         choices=MISSING,
@@ -192,7 +195,8 @@ def add_row_options(command: ArgumentParser) -> None:
     add("--weight", "--sample-weight", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
     add("--id", "--ids", help="column that names each sample, in this file and in others")
-    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
+    about = "what happens to rows of which --id occurs earlier in the file (default refuse)"
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help=about)
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
     about = (
         "NAME=40,65: numbers at which a column of groups is divided, here under 40, 40 to 64, 65"
