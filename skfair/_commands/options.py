@@ -50,7 +50,9 @@ def find_option(argument: str) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    """The message of an error, which may begin with an argument."""
+    """The message of an error, which may begin with an argument or be about a file."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
     if not (hasattr(error, "argument") and hasattr(error, "problem")):
         return str(error)
     return f"{find_option(error.argument)} {error.problem}"

@@ -463,22 +463,28 @@ def add_header(kind: str, version: int, content: dict[str, Any]) -> dict[str, An
 
 
 def load_content(
-    text: Any, kind: str, versions: tuple[int, ...], source: str = "", advice: str = ""
+    text: Any,
+    kind: str,
+    versions: tuple[int, ...],
+    source: str = "",
+    advice: str = "",
+    name: str = "source",
 ) -> dict[str, Any]:
     """Return the content of a text that a class wrote in one of these versions, as a dict.
 
-    `source` is what the text might have been instead, and `advice` what to pass, in errors.
+    In errors `source` is what the text might have been instead, `advice` what to pass, and `name`
+    the argument or the file of the text.
     """
     try:
         content = json.loads(text)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"source must be the JSON that {kind}.to_json returned{source}, but it is "
+            f"{name} must be the JSON that {kind}.to_json returned{source}, but it is "
             f"{'neither' if source else 'not JSON'} ({error}).{advice}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != f"skfair.{kind}":
         raise ValueError(
-            f'source must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
+            f'{name} must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
             "it; this is other JSON."
         )
     if (written := content.get("version")) not in versions:
@@ -551,8 +557,9 @@ def read_document(
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source  # type: ignore[arg-type]
-    instead = ", or the path of a file that exists"
-    content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
+    instead = "" if is_path else ", or the path of a file that exists"
+    name = str(source) if is_path else "source"
+    content = load_content(text, kind, (5, SCHEMA_VERSION), instead, name=name)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
     if content["version"] == 5 and isinstance(reading := content["reading"], dict):
