@@ -1,9 +1,12 @@
 """The program ``python -m skfair`` itself."""
 
 import importlib
+import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +36,31 @@ def test_every_command_describes_itself_and_its_options(name, capsys):
     assert "The exit status is" in text and "--json" in text
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_no_two_options_of_a_command_have_one_explanation(name):
+def make_parser(name):
+    """The parser of a command, with its options."""
     parser = Parser(prog=f"python -m skfair {name}")
     module = importlib.import_module(f"skfair._commands.{COMMANDS[name][0]}")
     getattr(module, f"add_{name}_options")(parser)
+    return parser
+
+
+def test_pages_show_commands_with_options_that_exist():
+    home = Path(__file__).parents[1]
+    text = "\n".join(
+        page.read_text(encoding="utf-8") for page in [*home.glob("doc/*.rst"), home / "README.md"]
+    )
+    lines = re.findall(r"\$ python -m skfair (\w.*)", text.replace("\\\n", " "))
+    shown = [shlex.split(line, comments=True) for line in lines]
+    shown = [words for words in shown if words[0] in COMMANDS]
+    assert {words[0] for words in shown} == {*COMMANDS}
+    assert len(shown) >= 20
+    for name, *words in shown:
+        make_parser(name).parse_args(words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_two_options_of_a_command_have_one_explanation(name):
+    parser = make_parser(name)
     explanations = [action.help for action in parser._actions]
     assert len({*explanations}) == len(explanations)
 
