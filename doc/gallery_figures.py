@@ -14,7 +14,7 @@ def scrape_figures(block, block_vars, gallery_conf):
 
 
 def check_figure(figure, source):
-    """Raise if a text of the figure is cut, if a legend covers a title or a line, or without title."""
+    """Raise if a text of the figure is cut, if a legend covers one or a line, or without title."""
     cut = list_cut_texts(figure)
     if cut:
         raise ValueError(f"Every text must be within its figure, but {source} draws {cut} outside.")

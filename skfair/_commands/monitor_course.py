@@ -81,7 +81,7 @@ padding-left:0;padding-right:0;min-width:0}}
 
 
 class Curve(NamedTuple):
-    """A curve of a picture: its group, the number of its style, and a value or nan for each batch."""
+    """A curve of a picture: its group, the number of its style, and values of batches or nan."""
 
     group: str
     number: int
@@ -129,7 +129,8 @@ def _draw_panel(title: str, axis: Axis, curves: list[Curve]) -> Iterator[str]:
     yield f"<figcaption>{escape(title)}</figcaption><ul>"
     for one in curves:
         line = f'<path class="g{one.number}" d="M0 5H30"/>'
-        yield f'<li><svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>{escape(one.group)}</li>'
+        key = f'<svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>'
+        yield f"<li>{key}{escape(one.group)}</li>"
     yield '</ul><div class="plane">'
     n_steps = len(axis.ticks) - 1
     for number, text in enumerate(axis.ticks):

@@ -121,8 +121,14 @@ def add_file_options(
     add("--empty", metavar="LABEL", help=about)
     about = "the decision --positive is bad for people: ratios are of those that it spares"
     add("--burden", action="store_true", help=about)
-    add("--sheet", metavar="NAME", help="sheet of a spreadsheet (default the only one with entries)")
-    add("--encoding", metavar="NAME", help="encoding of CSV, such as latin-1 or utf-16 (default UTF-8)")
+    add(
+        "--sheet", metavar="NAME", help="sheet of a spreadsheet (default the only one with entries)"
+    )
+    add(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of CSV, such as latin-1 or utf-16 (default UTF-8)",
+    )
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
 

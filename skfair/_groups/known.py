@@ -71,7 +71,7 @@ def warn_of_missing_marks(
     if marks := [repr(label) for label in labels if is_like_unknown(label, are_groups)]:
         warn(
             f"Labels of {name} look like missing values, but count like any other: "
-            f"{', '.join(marks)}. If they mark missing values, leave these samples out. For groups, "
+            f"{', '.join(marks)}. If they mark missing values, leave these samples out. For groups "
             "audits take SensitiveFeatures(groups, unknown=[...]), and commands --unknown. If they "
             "do not, rename them."
         )
