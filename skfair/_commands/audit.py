@@ -76,7 +76,8 @@ def add_report_options(report: ArgumentParser) -> None:
     kinds = ["classification", "regression", "clustering"]
     add_column_options(report, kinds, takes_outcomes=True)
     add = report.add_argument
-    add("--probability", "--y-score", help="column of the probability of the positive class")
+    about = "column of the probability of the positive class"
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     about = "rates and gaps at every threshold of the scores, too; needs scores"
     add("--by-threshold", action="store_true", help=about)
@@ -226,7 +227,8 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     default = ["selection_rate"]
     names = "--metric", "--metrics"
     add(*names, nargs="+", choices=rates, default=default, metavar="NAME", help=about)
-    add("--probability", "--y-score", help="column of the probability of the positive class")
+    about = "column of the probability of the positive class"
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     about = "rates above those of the rest, below them, or both (default both)"
     add("--direction", choices=["both", "above", "below"], default="both", help=about)
@@ -277,7 +279,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     about = "column of the probability of the positive class, of --constraint calibration"
-    add("--probability", "--y-score", help=about)
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add_tolerance_options(certify)
     about = (
         "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"

@@ -161,7 +161,8 @@ def add_column_options(
     """
     add_file_options(command, **files)
     add = command.add_argument
-    add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
+    about = "column of the truth; left out if outcomes are not known"
+    add("--target", "--y-true", metavar="COLUMN", help=about)
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
     predictions = command.add_mutually_exclusive_group(
         required=not (takes_probability or takes_outcomes)
@@ -180,8 +181,11 @@ def add_column_options(
     about = "columns that --missing at_random models the groups by"
     add("--features", "--X", help=about, **several)
     add_row_options(command)
-    about = "column of what samples belong to, such as a person or a prompt"
-    add("--cluster", "--groups", help=about)
+    about = (
+        "column of the person, household or prompt that several samples belong to, which then "
+        "depend on each other; not --sensitive"
+    )
+    add("--cluster", "--groups", metavar="COLUMN", help=about)
     about = "what predictions are"
     if "regression" in kinds:
         about += " (default regression where the truth has decimals, else classification)"
@@ -200,9 +204,10 @@ def add_column_options(
 def add_row_options(command: ArgumentParser) -> None:
     """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
-    add("--weight", "--sample-weight", help="column of sample weights")
+    add("--weight", "--sample-weight", metavar="COLUMN", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
-    add("--id", "--ids", help="column that names each sample, in this file and in others")
+    about = "column that names each sample, in this file and in others"
+    add("--id", "--ids", metavar="COLUMN", help=about)
     about = "what happens to rows of which --id occurs earlier in the file (default refuse)"
     add("--repeats", choices=["refuse", "keep"], default="refuse", help=about)
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
