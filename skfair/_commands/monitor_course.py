@@ -106,6 +106,10 @@ def draw_course(
     return Markup("".join([*parts, "</figure>"]))
 
 
+_RATES_OF_EVENTS = {"positives": "true positive rate", "negatives": "false positive rate"}
+"""The two rates of equalized odds, each of which has a panel."""
+
+
 def group_panels(
     rates: pd.DataFrame, quantity: Quantity, times: Iterable[Timestamp]
 ) -> Iterator[tuple[str, Axis, list[Curve]]]:
@@ -114,8 +118,10 @@ def group_panels(
     panels = rates_by_panel(rates)
     numbers = number_groups(panels)
     for (attribute, event), table in panels.items():
-        title = f"{quantity.noun.capitalize()} of each group by {attribute}"
-        title += f"; {event}" * has_events
+        noun, ending = quantity.noun, f"; {event}" * has_events
+        if noun == " or ".join(_RATES_OF_EVENTS.values()) and event in _RATES_OF_EVENTS:
+            noun, ending = _RATES_OF_EVENTS[event], ""
+        title = f"{noun.capitalize()} of each group by {attribute}{ending}"
         axis = find_round_axis(quantity, max(np.nanmax(table), 1e-3))
         curves = [
             Curve(group, number % MAX_DRAWN_GROUPS, table[group].reindex(times).tolist())

@@ -137,6 +137,11 @@ def test_a_group_has_one_line_in_all_panels(tmp_path):
         by_group.setdefault(group, set()).add(number)
     assert len(entries) == 5 and {*map(len, by_group.values())} == {1}
     assert len({*map(frozenset, by_group.values())}) == 3
+    titles = re.findall(r"<figcaption>([^<]+)</figcaption>", page)
+    assert titles[:2] == [
+        "True positive rate of each group by sex",
+        "False positive rate of each group by sex",
+    ]
 
 
 def test_the_picture_is_as_wide_as_the_page():
