@@ -219,10 +219,15 @@ class Translator(HTML5Translator):
             self.body[-2:] = [tag.replace(role, "") for tag in self.body[-2:]]
 
 
-def replace_empty_headers(app, pagename, templatename, context, doctree):
-    """Write the corners of pandas' tables as cells: screen readers read headers aloud."""
+def mend_page(app, pagename, templatename, context, doctree):
+    """Write corners of pandas' tables as cells, and pictures of the gallery in frames.
+
+    Screen readers read headers aloud. A frame scrolls where the page is narrower than the picture.
+    """
     if "body" in context:
-        context["body"] = context["body"].replace("<th></th>", "<td></td>")
+        body = context["body"].replace("<th></th>", "<td></td>")
+        picture = r'<img [^>]*class ?= ?"sphx-glr-single-img"[^>]*>'
+        context["body"] = re.sub(picture, r'<div class="picture">\g<0></div>', body)
 
 
 def write_papers_table(app):
@@ -286,6 +291,6 @@ def setup(app):
     app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
-    app.connect("html-page-context", replace_empty_headers)
+    app.connect("html-page-context", mend_page)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_page_list)

@@ -35,6 +35,9 @@ def main(arguments: list[str]) -> int:
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)
+    if not arguments:
+        names = ", ".join([*COMMANDS, "warm-up"])
+        parser.error(f"a command is missing, one of {names}; --help says what each of them does")
     for name, (module, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
         command.set_defaults(parser=command)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import check_classes
-from skfair._groups.known import encode_groups_for_prediction
+from skfair._groups.known import HOW_TO_PASS_GROUPS, encode_groups_for_prediction
 from skfair._groups.samples import check_alignment, check_samples
 from skfair._groups.state import PlainStateMixin
 from skfair._utils.api import GroupName, MatrixLike
@@ -279,6 +279,8 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
             self.groups_,
             "transform subtracts what the mean of each group differs by.",
             self.handle_unknown,
+            "Pass each sample's group, as in transform(X, sensitive_features=...). "
+            f"{HOW_TO_PASS_GROUPS}.",
         )
         # Unknown groups have the number of known groups as code, the last row.
         shifts = np.vstack((self.shifts_, np.zeros(self.n_features_in_)))

@@ -903,6 +903,10 @@ def _warn_of_infeasible_queries(
     """Warn of queries whose documents cannot keep the bounds, once for each of the groups."""
     statements: dict[Any, str] = {}
     for one in bounds:
+        if len(query.names) > 1 and one.low.any() and not one.is_member.any():
+            # One sentence for all queries: the name may be misspelt.
+            statements[one.name] = f"no document is of group {one.name!r}"
+            continue
         prefixes = np.arange(len(one.low)) if one.has_prefixes else [len(one.low) - 1]
         for prefix in prefixes:
             inside = one.is_member & (ranks <= prefix + 1)

@@ -75,11 +75,12 @@ display = GroupRateDisplay.from_predictions(
 )
 gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("metric")
 true_positives = gaps.loc["true_positive_rate"]
-display.ax_.set_title(
+display.figure_.suptitle(
     "Women who would pay back are accepted "
     f"{100 * true_positives['gap_low']:.0f} to {100 * true_positives['gap_high']:.0f}\n"
     "points less often than men who would",
-    pad=42,
+    x=0.01,
+    ha="left",
 )
 
 # %%
@@ -103,8 +104,8 @@ figure.suptitle("Equal probabilities mean equal frequencies, but those of women 
 # the rest. The limits hold for all of them together.
 
 subgroups = audit.subgroups()
-subgroups.plot().ax_.set_title(
-    "Women, and people under 30, are selected less often than all others", pad=30
+subgroups.plot().figure_.suptitle(
+    "Women, and people under 30, are selected less often than all others", x=0.01, ha="left"
 )
 
 # %%

@@ -110,7 +110,7 @@ table.round(3)
 # repeatedly with other weights and draws one of the fits at random for each decision, which takes
 # several times as long.
 
-figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 styles = {
     "unconstrained boosting": ("black", "*"),
     "ConstrainedClassifierCV": ("#0072B2", "o-"),
@@ -124,7 +124,7 @@ for method, points in table.groupby("method", sort=False):
 ax.set(xlabel="gap of selection rates on the test set, in points", xlim=(0, None))
 ax.set_ylabel("test accuracy, in %")
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(loc="lower right", frameon=False)
+figure.legend(loc="outside lower center", ncols=2, frameon=False)
 fair = table.query("method == 'ConstrainedClassifierCV' and tolerance == 0.05").iloc[0]
 cost = 100 * (table["accuracy"].iloc[0] - fair["accuracy"])
 before, after = 100 * table["gap"].iloc[0], 100 * fair["gap"]

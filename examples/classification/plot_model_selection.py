@@ -99,10 +99,9 @@ for (alpha, rows), (color, mark) in zip(
     )
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
-ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="selected")
-text = f"tolerance of {100 * best['tolerance']:g} points"
-ax.annotate(text, place, (12, -16), textcoords="offset points")
-ax.plot(test_gap, test_accuracy, "X", color="black", ms=10, label="selected, test set")
+label = f"selected, tolerance of {100 * best['tolerance']:g} points"
+ax.plot(*place, "o", ms=15, mfc="none", mec="black", label=label)
+ax.plot(test_gap, test_accuracy, "X", color="black", ms=10, label="the same on the test set")
 ax.axvline(BOUND, color="black", linewidth=0.8, linestyle="--", label="bound")
 ax.set(xlabel="gap of false positive rates, in points", ylabel="accuracy", xlim=(0, None))
 ax.xaxis.set_major_formatter(lambda gap, _: f"{100 * gap:g}")

@@ -71,9 +71,10 @@ print(summary[columns].to_string(index=False, float_format="{:.3f}".format))
 first_shown = (summary["verdict"] == "shown").argmax()
 first_alarm = (summary["verdict"] == "contradicted").argmax()
 display = monitor.plot()
-display.ax_.set_title(
+display.figure_.suptitle(
     f"Shown after {first_shown + 1} months; an alarm in month {first_alarm - 11} of the new model",
-    pad=64,
+    x=0.01,
+    ha="left",
 )
 
 # %%

@@ -108,7 +108,7 @@ for labels, mark, name in (
 ):
     balance = balance_score(labels, sensitive_features=group)
     ax.plot(balance, normalized_cut(labels, network), mark, markersize=11, label=name)
-ax.legend(loc="lower right")
+ax.legend(loc="lower right", bbox_to_anchor=(0.94, 0.0))
 extra_cut = front.cost[four_fifths] / normalized_cut(plain, network) - 1
 above_minimum = front.cost[four_fifths] / front.cost[0] - 1
 display.figure_.suptitle(

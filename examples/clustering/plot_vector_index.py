@@ -47,7 +47,7 @@ for name, model in models.items():
 # Recall\@10 is the share of the ten nearest vectors that are in the scanned cells. Scan one cell
 # per query, then two, and so on.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
 for (name, model), color in zip(models.items(), ("#8F8F8F", "#C77700", "#0072B2"), strict=True):
     sizes = np.bincount(model.labels_)
     centers = model.cluster_centers_
@@ -59,13 +59,12 @@ for (name, model), color in zip(models.items(), ("#8F8F8F", "#C77700", "#0072B2"
     right.plot(scanned.mean(axis=0)[:12], recall[:12], ".-", color=color, label=name)
     right.plot(scanned.max(axis=0)[:12], recall[:12], ".:", color=color)
 left.set(xlabel="cell, largest first", ylabel="vectors in the cell")
-left.legend(frameon=False)
 right.set(xlabel="scanned vectors", ylabel="recall@10", xscale="log")
 right.set_xticks([300, 1000, 3000], ["300", "1,000", "3,000"])
 right.minorticks_off()
 right.plot([], [], "-", color="black", label="mean of the queries")
 right.plot([], [], ":", color="black", label="slowest query")
-right.legend(frameon=False, loc="lower right")
+figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)
 largest = [np.bincount(model.labels_).max() for model in models.values()]

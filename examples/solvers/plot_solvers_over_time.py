@@ -45,8 +45,9 @@ try:
     groups = adult.sensitive_features.to_numpy()[rows]
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
-    X, y = make_classification(5000, n_informative=8, flip_y=0.1, random_state=0)
-    groups = np.where(X[:, 13] > 0, "a", "b")
+    # groups by a feature that the classes depend on, so that an accurate model has a gap
+    X, y = make_classification(5000, n_informative=8, flip_y=0.1, shuffle=False, random_state=0)
+    groups = np.where(X[:, 7] > 0, "a", "b")
 
 # %%
 # The solvers

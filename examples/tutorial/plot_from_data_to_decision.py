@@ -223,10 +223,11 @@ monitor.summary().set_index("time")[["gap", "low", "high", "verdict"]].round(3)
 display = monitor.plot()
 summary = monitor.summary()
 widths = 100 * (summary["high"] - summary["low"])
-display.ax_.set_title(
+display.figure_.suptitle(
     f"Interval of the gap: {widths.iloc[0]:.0f} points wide after a month, "
     f"{widths.iloc[-1]:.0f} after ten",
-    pad=64,
+    x=0.01,
+    ha="left",
 )
 
 # %%

@@ -305,10 +305,13 @@ def check_same_notation(y_true: pd.Series | None, y_pred: pd.Series) -> None:
         return
     numbers, text = sorted((y_true, y_pred), key=lambda column: not holds_numbers(column))
     if holds_numbers(numbers) != holds_numbers(text):
+        advice = ""
+        if numbers is y_pred:
+            advice = " If the numbers are scores, pass --threshold to a command."
         raise ValueError(
             f"Classes must be written the same way in both columns, but {numbers.name!r} "
             f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
-            f"such as {text.iloc[0]!r}."
+            f"such as {text.iloc[0]!r}.{advice}"
         )
 
 

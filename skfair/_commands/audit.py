@@ -76,7 +76,8 @@ def add_report_options(report: ArgumentParser) -> None:
     kinds = ["classification", "regression", "clustering"]
     add_column_options(report, kinds, takes_outcomes=True)
     add = report.add_argument
-    add("--probability", "--y-score", help="column of the probability of the positive class")
+    about = "column of the probability of the positive class"
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     about = "rates and gaps at every threshold of the scores, too; needs scores"
     add("--by-threshold", action="store_true", help=about)
@@ -218,12 +219,19 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     )
     add_column_options(command, ["classification"], takes_probability=True)
     add = command.add_argument
-    rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
-    about = "rates to compare, or calibration_error of --probability"
-    add("--metric", "--metrics", nargs="+", help=about, **rates)  # type: ignore[arg-type]
-    add("--probability", "--y-score", help="column of the probability of the positive class")
+    rates = (*REPORTED_RATES, CALIBRATION)
+    about = (
+        f"one or several of {join_names(rates, 20)} (default selection_rate); calibration_error is "
+        "that of --probability"
+    )
+    default = ["selection_rate"]
+    names = "--metric", "--metrics"
+    add(*names, nargs="+", choices=rates, default=default, metavar="NAME", help=about)
+    about = "column of the probability of the positive class"
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
-    add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
+    about = "rates above those of the rest, below them, or both (default both)"
+    add("--direction", choices=["both", "above", "below"], default="both", help=about)
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command, formats="page, .html, .md or .json")
@@ -262,15 +270,16 @@ def add_certify_options(certify: ArgumentParser) -> None:
         "order, up to the first that is not; of the first one if that is not shown."
     )
     kinds = ["classification", "regression"]
+    repeated = "models from tight to loose, in an order fixed beforehand"
     add_column_options(
-        certify, kinds, prediction="append", takes_probability=True, takes_outcomes=True
+        certify, kinds, repeated=repeated, takes_probability=True, takes_outcomes=True
     )
     add = certify.add_argument
     names = sorted(AUDITED_CONSTRAINTS)
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     about = "column of the probability of the positive class, of --constraint calibration"
-    add("--probability", "--y-score", help=about)
+    add("--probability", "--y-score", metavar="COLUMN", help=about)
     add_tolerance_options(certify)
     about = (
         "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
@@ -486,7 +495,8 @@ def add_alternatives_options(command: ArgumentParser) -> None:
         "at most, on the same held-out samples. The exit status is 3 if one is shown, 0 if none "
         "is, and 2 after an error."
     )
-    add_column_options(command, ["classification"], prediction="append")
+    repeated = "the model in use, then its alternatives"
+    add_column_options(command, ["classification"], repeated=repeated)
     add = command.add_argument
     add("--margin", type=float, required=True, help="how much worse it may be, such as 0.01")
     names = sorted(CONSTRAINTS)
@@ -559,7 +569,8 @@ def add_compare_options(command: ArgumentParser) -> None:
     )
     kinds = ["classification", "regression"]
     usage = "BEFORE [AFTER]"
-    add_column_options(command, kinds, prediction="append", n_files=1, usage=usage)
+    repeated = "two models on the samples of one file"
+    add_column_options(command, kinds, repeated=repeated, n_files=1, usage=usage)
     about = "the later file or folder, with the same columns"
     command.add_argument("after", type=Path, nargs="?", metavar="AFTER", help=about)
     add_output_options(command, formats="page, .html, .md or .json")

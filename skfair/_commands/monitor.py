@@ -56,18 +56,23 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     )
     add_file_options(monitor)
     add = monitor.add_argument
-    add("--prediction", "--y-pred", required=True, help="column of predicted classes")
-    add("--time", required=True, help="column of dates of the decisions")
-    add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
-    add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
+    about = "column of predicted classes"
+    add("--prediction", "--y-pred", required=True, metavar="COLUMN", help=about)
+    about = "column of dates of the decisions"
+    add("--time", required=True, metavar="COLUMN", help=about)
+    about = "format of the dates, such as %%m/%%d/%%Y (default ISO 8601)"
+    add("--date-format", metavar="FORMAT", help=about)
+    add("--by", choices=list(PERIODS), default="month", help="length of a batch (default month)")
     about = "column of outcomes, for constraints that need them; empty: outstanding"
-    add("--target", "--y-true", help=about)
-    add("--outcome-date", help="column of the dates when outcomes were known")
+    add("--target", "--y-true", metavar="COLUMN", help=about)
+    about = "column of the dates when outcomes were known"
+    add("--outcome-date", metavar="COLUMN", help=about)
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
     names = "--sensitive", "--sensitive-features"
-    add(*names, nargs="+", required=True, metavar="COLUMN", help="protected attributes")
+    add(*names, nargs="+", required=True, metavar="COLUMN", help="columns of protected attributes")
     treatments = ("exclude", "group", "error")
-    add("--missing", choices=treatments, help="of empty groups (default exclude)")
+    about = "what happens to empty groups (default exclude)"
+    add("--missing", choices=treatments, help=about)
     add_row_options(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")

@@ -5,13 +5,19 @@ from __future__ import annotations
 from html import escape
 from itertools import groupby
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skfair.audit._formats import Markup
 from skfair.audit._front import find_round_axis
-from skfair.plotting._gap_monitor import STATE_WORDS, list_states, rates_by_panel
+from skfair.plotting._gap_monitor import (
+    MAX_DRAWN_GROUPS,
+    STATE_WORDS,
+    list_states,
+    number_groups,
+    rates_by_panel,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +29,9 @@ if TYPE_CHECKING:
     from skfair.audit._sentences import Quantity
 
 _STYLE = """<style>
-.skfair-report .course{--open:#68717b;--shown:#00795a;--contradicted:#b84a00;margin:1rem 0}
+.skfair-report .course{--open:#68717b;--shown:#00795a;--contradicted:#b84a00;margin:1rem 0;
+width:100%}
+.skfair-report .course svg{border:0}
 .skfair-report .course figcaption{font-weight:600;font-size:.9rem;padding:.9rem 0 .2rem}
 .skfair-report .course ul{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding:0;
 font-size:.82rem}
@@ -72,16 +80,24 @@ padding-left:0;padding-right:0;min-width:0}}
 """Rules of the picture, and of the tables beside it where the page is narrow."""
 
 
+class Curve(NamedTuple):
+    """A curve of a picture: its group, the number of its style, and values of batches or nan."""
+
+    group: str
+    number: int
+    values: list[float]
+
+
 def draw_course(
     summary: pd.DataFrame,
     alarms: Sequence[int],
     times: Sequence[str],
-    panels: list[tuple[str, Axis, dict[str, list[float]]]],
+    panels: list[tuple[str, Axis, list[Curve]]],
 ) -> Markup:
     """The picture as HTML: a curve of each group in each panel, then the states and the alarms.
 
     `alarms` are numbers of batches, `times` the texts of all batches. A panel is its title, its
-    axis, and values by group, one for each batch or nan.
+    axis and its curves.
     """
     parts = [_STYLE, '<figure class="course">']
     for title, axis, curves in panels:
@@ -90,24 +106,37 @@ def draw_course(
     return Markup("".join([*parts, "</figure>"]))
 
 
+_RATES_OF_EVENTS = {"positives": "true positive rate", "negatives": "false positive rate"}
+"""The two rates of equalized odds, each of which has a panel."""
+
+
 def group_panels(
     rates: pd.DataFrame, quantity: Quantity, times: Iterable[Timestamp]
-) -> Iterator[tuple[str, Axis, dict[str, list[float]]]]:
+) -> Iterator[tuple[str, Axis, list[Curve]]]:
     """Yield a panel of `draw_course` for each attribute and cell that has not too many groups."""
     has_events = rates["event"].nunique() > 1
-    for (attribute, event), table in rates_by_panel(rates).items():
-        title = f"{quantity.noun.capitalize()} of each group by {attribute}"
-        title += f"; {event}" * has_events
+    panels = rates_by_panel(rates)
+    numbers = number_groups(panels)
+    for (attribute, event), table in panels.items():
+        noun, ending = quantity.noun, f"; {event}" * has_events
+        if noun == " or ".join(_RATES_OF_EVENTS.values()) and event in _RATES_OF_EVENTS:
+            noun, ending = _RATES_OF_EVENTS[event], ""
+        title = f"{noun.capitalize()} of each group by {attribute}{ending}"
         axis = find_round_axis(quantity, max(np.nanmax(table), 1e-3))
-        yield title, axis, {group: table[group].reindex(times).tolist() for group in table}
+        curves = [
+            Curve(group, number % MAX_DRAWN_GROUPS, table[group].reindex(times).tolist())
+            for group, number in numbers[attribute, event].items()
+        ]
+        yield title, axis, curves
 
 
-def _draw_panel(title: str, axis: Axis, curves: dict[str, list[float]]) -> Iterator[str]:
+def _draw_panel(title: str, axis: Axis, curves: list[Curve]) -> Iterator[str]:
     """Yield the caption, the names of groups, and the curves with the ticks of their axis."""
     yield f"<figcaption>{escape(title)}</figcaption><ul>"
-    for number, name in enumerate(curves):
-        line = f'<path class="g{number}" d="M0 5H30"/>'
-        yield f'<li><svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>{escape(name)}</li>'
+    for one in curves:
+        line = f'<path class="g{one.number}" d="M0 5H30"/>'
+        key = f'<svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>'
+        yield f"<li>{key}{escape(one.group)}</li>"
     yield '</ul><div class="plane">'
     n_steps = len(axis.ticks) - 1
     for number, text in enumerate(axis.ticks):
@@ -115,8 +144,8 @@ def _draw_panel(title: str, axis: Axis, curves: dict[str, list[float]]) -> Itera
     yield '<svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">'
     for number in range(n_steps):
         yield f'<path class="grid" d="M0 {100 * number / n_steps:g}H100"/>'
-    for number, values in enumerate(curves.values()):
-        yield f'<path class="g{number}" d="{_trace(values, axis)}"/>'
+    for one in curves:
+        yield f'<path class="g{one.number}" d="{_trace(one.values, axis)}"/>'
     yield "</svg></div>"
 
 

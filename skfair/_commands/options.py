@@ -50,7 +50,9 @@ def find_option(argument: str) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    """The message of an error, which may begin with an argument."""
+    """The message of an error, which may begin with an argument or be about a file."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
     if not (hasattr(error, "argument") and hasattr(error, "problem")):
         return str(error)
     return f"{find_option(error.argument)} {error.problem}"
@@ -101,11 +103,11 @@ def add_file_options(
     command: ArgumentParser, n_files: int | str = "+", usage: str = "FILE [FILE ...]"
 ) -> None:
     """Add the files of samples, and the class that means success in them."""
-    required = "--prediction COLUMN --sensitive COLUMN"
+    required = "--prediction COLUMN --sensitive COLUMN [COLUMN ...]"
     if command.prog.endswith("monitor"):
         required += " --time COLUMN"
     command.epilog = MESSAGES
-    command.usage = f"%(prog)s {usage} {required} [COLUMN ...] [options]"
+    command.usage = f"%(prog)s {usage} {required} [options]"
     add = command.add_argument
     about = (
         "CSV (any separator), JSON records, Parquet or a spreadsheet, a row per sample, or a "
@@ -115,12 +117,18 @@ def add_file_options(
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", "--pos-label", action=_AppendLabel, metavar="LABEL", help=about)
-    about = "the decision --positive is bad for people: ratios are of those that it spares"
     about = "the class that empty decisions and outcomes mean, such as denied"
     add("--empty", metavar="LABEL", help=about)
+    about = "the decision --positive is bad for people: ratios are of those that it spares"
     add("--burden", action="store_true", help=about)
-    add("--sheet", metavar="NAME", help="of spreadsheets (default the only one with entries)")
-    add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
+    add(
+        "--sheet", metavar="NAME", help="sheet of a spreadsheet (default the only one with entries)"
+    )
+    add(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of CSV, such as latin-1 or utf-16 (default UTF-8)",
+    )
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
 
@@ -143,25 +151,26 @@ def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.D
 
 
 def add_column_options(
-    command, kinds, prediction="store", takes_probability=False, takes_outcomes=False, **files
+    command, kinds, repeated=None, takes_probability=False, takes_outcomes=False, **files
 ):
     """Add the files and the options that name their columns, groups and labels.
 
-    ``prediction`` is what argparse does with --prediction: "append" takes several. With
+    ``repeated`` says what several --prediction are; None takes one. With
     ``takes_probability`` the column of --probability may take its place, and with
     ``takes_outcomes`` that of --target is enough.
     """
     add_file_options(command, **files)
     add = command.add_argument
-    add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
+    about = "column of the truth; left out if outcomes are not known"
+    add("--target", "--y-true", metavar="COLUMN", help=about)
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
     predictions = command.add_mutually_exclusive_group(
         required=not (takes_probability or takes_outcomes)
     )
-    if prediction == "append":
-        about += "; repeated: models from tight to loose, in an order fixed beforehand"
+    action = "store" if repeated is None else "append"
+    about += "" if repeated is None else f"; repeated: {repeated}"
     names = "--prediction", "--y-pred"
-    predictions.add_argument(*names, action=prediction, metavar="COLUMN", help=about)
+    predictions.add_argument(*names, action=action, metavar="COLUMN", help=about)
     about = "columns of the ends of intervals of the target, whose coverage is compared"
     predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
@@ -172,9 +181,15 @@ def add_column_options(
     about = "columns that --missing at_random models the groups by"
     add("--features", "--X", help=about, **several)
     add_row_options(command)
-    about = "column of what samples belong to, such as a person or a prompt"
-    add("--cluster", "--groups", help=about)
-    add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
+    about = (
+        "column of the person, household or prompt that several samples belong to, which then "
+        "depend on each other; not --sensitive"
+    )
+    add("--cluster", "--groups", metavar="COLUMN", help=about)
+    about = "what predictions are"
+    if "regression" in kinds:
+        about += " (default regression where the truth has decimals, else classification)"
+    add("--task", choices=kinds, help=about)
     add(
         "--missing",
         choices=MISSING,
@@ -189,10 +204,12 @@ def add_column_options(
 def add_row_options(command: ArgumentParser) -> None:
     """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
-    add("--weight", "--sample-weight", help="column of sample weights")
+    add("--weight", "--sample-weight", metavar="COLUMN", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
-    add("--id", "--ids", help="column that names each sample, in this file and in others")
-    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
+    about = "column that names each sample, in this file and in others"
+    add("--id", "--ids", metavar="COLUMN", help=about)
+    about = "what happens to rows of which --id occurs earlier in the file (default refuse)"
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help=about)
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
     about = (
         "NAME=40,65: numbers at which a column of groups is divided, here under 40, 40 to 64, 65"

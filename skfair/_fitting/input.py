@@ -156,6 +156,8 @@ def check_training_data(
         if compares_groups
         else None
     )
+    if missing is not None and arguments.groups is not None:
+        missing += " What groups names are clusters of dependent samples: they are not compared."
     # Samples of zero weight are left out of all that follows.
     missing_groups = getattr(estimator, "missing", "error")
     if arguments.group_probabilities is not None or missing_groups in ASSUMPTIONS:

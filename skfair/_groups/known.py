@@ -71,9 +71,9 @@ def warn_of_missing_marks(
     if marks := [repr(label) for label in labels if is_like_unknown(label, are_groups)]:
         warn(
             f"Labels of {name} look like missing values, but count like any other: "
-            f"{', '.join(marks)}. If they mark missing values, name those of groups as unknown of "
-            "SensitiveFeatures, or by --unknown to a command, and leave out samples with others. "
-            "If they do not, rename them."
+            f"{', '.join(marks)}. If they mark missing values, leave these samples out. For groups "
+            "audits take SensitiveFeatures(groups, unknown=[...]), and commands --unknown. If they "
+            "do not, rename them."
         )
 
 
@@ -228,6 +228,15 @@ HOW_TO_PASS_GROUPS = (
 )
 """Advice for errors about missing groups."""
 
+_HOW_TO_PREDICT = (
+    "Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, y, "
+    f"sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with "
+    'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
+    'scoring="accuracy", do not pass groups to predict, and scoring=None of a pipeline does so '
+    "from scikit-learn 1.8 on."
+)
+"""Advice for predictions that depend on the group."""
+
 
 def encode_known_groups(
     sensitive_features: TableLike,
@@ -262,23 +271,19 @@ def encode_groups_for_prediction(
     summary: GroupSummary,
     reason: str,
     handle_unknown: str,
+    advice: str = _HOW_TO_PREDICT,
 ) -> np.ndarray:
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
-    depend on the group, and how to do without, as sentences for the MissingSensitiveFeaturesError.
+    depend on the group, and how to do without, and `advice` how to pass the groups, as sentences
+    for the MissingSensitiveFeaturesError.
     """
     if sensitive_features is not None:
         return encode_known_groups(sensitive_features, n_samples, summary, handle_unknown)
     if len(summary.labels) == 1:
         return np.zeros(n_samples, dtype=np.intp)
-    raise MissingSensitiveFeaturesError(
-        f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
-        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with "
-        'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
-        'scoring="accuracy", do not pass groups to predict, and scoring=None of a pipeline does so '
-        "from scikit-learn 1.8 on."
-    )
+    raise MissingSensitiveFeaturesError(f"{reason} {advice}")
 
 
 def encode_known_values(

@@ -554,7 +554,21 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
     return float(tolerance)
 
 
-# The positive class of two.
+# The classes of truth and predictions, and the positive one of two.
+
+
+def check_shared_classes(labels: dict[str, set[Any]]) -> None:
+    """Raise for columns of two or more classes each, by name, that have no class in common."""
+    if len(labels) < 2 or min(map(len, labels.values())) < 2 or set.intersection(*labels.values()):
+        return
+    named = " and ".join(
+        f"{name} has {join_names(sorted(map(repr, classes)))}" for name, classes in labels.items()
+    )
+    raise ValueError(
+        f"Truth and predictions must have classes in common, but {named}, so that no prediction "
+        "could be right. Write the classes of both in the same way, or name those that mean "
+        "success: pass --positive for each column to a command."
+    )
 
 
 CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})

@@ -37,6 +37,7 @@ from skfair.audit._formats import (
     PlanePoint,
     collect_facts,
     draw_plane,
+    find_plane_axes,
     read_document,
     tabulate_facts,
     titled_facts,
@@ -310,9 +311,10 @@ class Alternatives(PageReport):
         frame = self.frame[np.isfinite(self.frame["gap"])]
         if not np.isfinite(gap) or not len(frame):
             return
-        in_use = PlanePoint(gap, gain, (np.nan, np.nan), (np.nan, np.nan), "small", True)
+        in_use = PlanePoint("in use", gap, gain, (np.nan, np.nan), (np.nan, np.nan), "small", True)
         points = [
             PlanePoint(
+                str(row["candidate"]),
                 row["gap"],
                 row["performance"],
                 (gap + sign * row["reduction_low"], gap + sign * row["reduction_high"]),
@@ -322,14 +324,18 @@ class Alternatives(PageReport):
             )
             for row in frame.to_dict("records")
         ]
+        line = gap + sign * self.min_reduction
+        band = (gain - self.margin, gain)
+        axes = find_plane_axes([in_use, *points], band, line)
+        across = " to ".join(map(self._quantity.decimal, axes.x))
+        upwards = " to ".join(map(self._gain.decimal, axes.y))
         noun, form = self._gain.noun, self._quantity.form
         caption = (
-            f"{noun.capitalize()}, upwards, against the {form}, with limits of the change. Grey: "
-            "the model in use. Filled: candidates that are shown. Band: the margin. Dashed: the "
-            f"{form} that an alternative must beat."
+            f"{noun.capitalize()}, upwards from {upwards}, against the {form}, from {across}, with "
+            "limits of the change. Grey: the model in use. Filled: candidates that are shown. "
+            f"Band: the margin. Dashed: the {form} that an alternative must beat."
         )
-        line = gap + sign * self.min_reduction
-        yield draw_plane([in_use, *points], (gain - self.margin, gain), line, caption)
+        yield draw_plane(axes, [in_use, *points], band, line, caption)
 
     @classmethod
     def from_json(cls, source: str | PathLike[str]) -> Self:

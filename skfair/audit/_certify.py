@@ -536,7 +536,12 @@ def _check_tolerance(
 ) -> float:
     """The tolerance of a claim, checked; 1 minus a ratio."""
     tolerance = find_tolerance(constraint, tolerance)
-    if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
+    if tolerance is None:
+        raise argument_error(
+            f"tolerance must be the largest gap allowed, but it is None, and {constraint.name} has "
+            "none of its own. Pass a number, such as tolerance=0.05."
+        )
+    if isinstance(tolerance, Real) and tolerance <= 0:
         raise argument_error(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
             f"of 0; got tolerance={tolerance!r} for {constraint.name}."

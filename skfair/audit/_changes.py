@@ -154,6 +154,10 @@ class Changes(PageReport):
     def _sections(self) -> Iterator[tuple[str, list]]:
         return change_sections(self)
 
+    def __repr__(self) -> str:
+        before, after = self.names
+        return f"<Changes from {before} to {after}: gaps compared: {len(self.gaps)}>"
+
 
 class _Periods(NamedTuple):
     """Samples of both periods, their columns, the period of each, its unit and cluster or None."""

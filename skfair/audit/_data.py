@@ -44,6 +44,7 @@ from skfair._utils.checks import (
     check_flag,
     check_in_memory,
     check_path,
+    check_shared_classes,
     mute_warnings,
     refuse_clusters,
 )
@@ -159,6 +160,13 @@ class AuditData:
                 if holds_numbers(column):
                     refuse_marks_among_numbers(column)
         task = infer_task(task, checked.columns)
+        if task == "classification" and {"y_true", "y_pred"} <= set(checked.columns):
+            check_shared_classes(
+                {
+                    names.get(name, name): {*pd.Series(checked.columns[name]).dropna().unique()}
+                    for name in ("y_true", "y_pred")
+                }
+            )
         clusters = _find_clusters(checked, task, known, names.get("groups", "groups"))
         if clusters is not None:
             about = f"{clusters.nunique():,} by {clusters.name}"

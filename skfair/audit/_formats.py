@@ -103,6 +103,11 @@ border-right:1px solid var(--line);height:1.3rem}
 .skfair-report figure svg path{stroke-width:1.5}
 .skfair-report figure svg .band{fill:var(--line);stroke:none}
 .skfair-report figure svg .dot{stroke-width:7}
+.skfair-report figure svg .hole{stroke-width:4}
+.skfair-report figure.plane div{position:relative}
+.skfair-report figure.plane span{position:absolute;padding:0 .4rem;font-size:.75rem;
+line-height:1rem;white-space:nowrap;transform:translateY(-100%)}
+.skfair-report figure.plane .left{transform:translate(-100%,-100%)}
 .skfair-report figcaption{font-size:.82rem;color:var(--soft);overflow-wrap:anywhere}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report details{border-bottom:1px solid var(--line)}
@@ -304,9 +309,14 @@ def draw_curves(curves: list[tuple[str, pd.DataFrame]]) -> Markup:
     return Markup(f'<div class="curves">{"".join(figures)}</div>')
 
 
-class PlanePoint(NamedTuple):
-    """A point of a plane with the ends of its limits, and the class of its dot."""
+_MAX_NAMED_POINTS = 8
+"""Points of a plane up to which each has its name beside it."""
 
+
+class PlanePoint(NamedTuple):
+    """A point of a plane with its name, the ends of its limits, and the class of its dot."""
+
+    name: str
     x: float
     y: float
     x_ends: tuple[float, float]
@@ -315,15 +325,37 @@ class PlanePoint(NamedTuple):
     is_filled: bool
 
 
-def draw_plane(
-    points: list[PlanePoint], band: tuple[float, float], vertical: float, caption: str
-) -> Markup:
-    """Picture of points with limits, a band of y values, and a dashed line at an x value."""
+class PlaneAxes(NamedTuple):
+    """The ends of the two axes of a plane."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+
+def find_plane_axes(
+    points: list[PlanePoint], band: tuple[float, float], vertical: float
+) -> PlaneAxes:
+    """Axes that hold points with limits, a band of y values and a line at an x value."""
     xs = [vertical, *(x for one in points for x in (one.x, *one.x_ends) if isfinite(x))]
     ys = [*band, *(y for one in points for y in (one.y, *one.y_ends) if isfinite(y))]
-    (left, right), (bottom, top) = (
-        (min(ends) - 0.05 * np.ptp(ends), max(ends) + 0.05 * np.ptp(ends)) for ends in (xs, ys)
+    margins = (0.05 * np.ptp(xs), 0.05 * np.ptp(ys))
+    return PlaneAxes(
+        (min(xs) - margins[0], max(xs) + margins[0]), (min(ys) - margins[1], max(ys) + margins[1])
     )
+
+
+def draw_plane(
+    axes: PlaneAxes,
+    points: list[PlanePoint],
+    band: tuple[float, float],
+    vertical: float,
+    caption: str,
+) -> Markup:
+    """Picture of points with limits, a band of y values, and a dashed line at an x value.
+
+    Names are written beside points where there are few.
+    """
+    (left, right), (bottom, top) = axes
 
     def place(x: float, y: float) -> str:
         across = 100.0 * (x - left) / ((right - left) or 1.0)
@@ -334,7 +366,13 @@ def draw_plane(
         f'<path class="band" d="M{"L".join(place(*one) for one in corners)}Z"/>',
         f'<path class="ref" d="M{place(vertical, bottom)}L{place(vertical, top)}"/>',
     ]
+    names = []
     for one in points:
+        if len(points) <= _MAX_NAMED_POINTS:
+            across, down = place(one.x, one.y).split()
+            side = "left" if float(across) > 50.0 else "right"
+            at = f"left:{across}%;top:{down}%"
+            names.append(f'<span class="{side}" style="{at}">{escape(one.name)}</span>')
         for ends in ([(x, one.y) for x in one.x_ends], [(one.x, y) for y in one.y_ends]):
             if np.isfinite(ends).all():
                 line = "L".join(place(*end) for end in ends)
@@ -344,8 +382,10 @@ def draw_plane(
         if not one.is_filled:
             shapes.append(f'<path class="hole" d="{at}"/>')
     return Markup(
-        '<figure class="plane"><svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
-        f"{''.join(shapes)}</svg><figcaption>{escape(caption)}</figcaption></figure>"
+        '<figure class="plane"><div>'
+        '<svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
+        f"{''.join(shapes)}</svg>{''.join(names)}</div>"
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
 
 
@@ -423,22 +463,28 @@ def add_header(kind: str, version: int, content: dict[str, Any]) -> dict[str, An
 
 
 def load_content(
-    text: Any, kind: str, versions: tuple[int, ...], source: str = "", advice: str = ""
+    text: Any,
+    kind: str,
+    versions: tuple[int, ...],
+    source: str = "",
+    advice: str = "",
+    name: str = "source",
 ) -> dict[str, Any]:
     """Return the content of a text that a class wrote in one of these versions, as a dict.
 
-    `source` is what the text might have been instead, and `advice` what to pass, in errors.
+    In errors `source` is what the text might have been instead, `advice` what to pass, and `name`
+    the argument or the file of the text.
     """
     try:
         content = json.loads(text)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"source must be the JSON that {kind}.to_json returned{source}, but it is "
+            f"{name} must be the JSON that {kind}.to_json returned{source}, but it is "
             f"{'neither' if source else 'not JSON'} ({error}).{advice}"
         ) from error
     if not isinstance(content, dict) or content.get("format") != f"skfair.{kind}":
         raise ValueError(
-            f'source must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
+            f'{name} must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
             "it; this is other JSON."
         )
     if (written := content.get("version")) not in versions:
@@ -511,8 +557,9 @@ def read_document(
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source  # type: ignore[arg-type]
-    instead = ", or the path of a file that exists"
-    content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
+    instead = "" if is_path else ", or the path of a file that exists"
+    name = str(source) if is_path else "source"
+    content = load_content(text, kind, (5, SCHEMA_VERSION), instead, name=name)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
     if content["version"] == 5 and isinstance(reading := content["reading"], dict):

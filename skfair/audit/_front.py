@@ -236,9 +236,14 @@ def find_axis(quantity: Quantity, values: Iterable[float], top: float = 1.0) -> 
 
 
 def find_round_axis(quantity: Quantity, top: float) -> Axis:
-    """Axis from 0 to a number that is at least `top`, with ticks at multiples of 1, 2 or 5."""
+    """Axis from 0 to a number that is at least `top`, with ticks at multiples of 1, 2 or 5.
+
+    That of shares ends at 100 %.
+    """
     power = 10.0 ** np.floor(np.log10(top / _N_STEPS))
     step = next(one * power for one in (1, 2, 5, 10) if _N_STEPS * one * power >= top * (1 - 1e-9))
+    if quantity.is_share and top <= 1.0:
+        step = min(step, 1.0 / _N_STEPS)
     ticks = [quantity.number(number * step) for number in range(_N_STEPS + 1)]
     ticks[-1] += " %" * quantity.is_share
     return Axis(0.0, _N_STEPS * step, tuple(ticks))

@@ -75,7 +75,7 @@ def _add_salt(text: str, salt: str) -> str:
 
 def _read_ledger(path: Path) -> tuple[dict[str, int], str | None]:
     """Numbers of attempts by the digest of the samples, and the digest that tells its salt."""
-    content = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSIONS)
+    content = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSIONS, name=str(path))
     attempts, salt_check = content.get("attempts"), content.get("salt_check")
     if (
         not isinstance(attempts, dict)

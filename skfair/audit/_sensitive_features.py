@@ -135,6 +135,10 @@ class SensitiveFeatures:
         self.bins = dict(bins or {})
         self._check()
 
+    def __repr__(self) -> str:
+        known = "labels" if self.probabilities is None else "probabilities"
+        return f"<SensitiveFeatures of {known}: missing={self.missing!r}, unknown={self.unknown!r}>"
+
     def _check(self) -> None:
         """Raise for arguments that contradict each other."""
         if self.labels is None and self.probabilities is None:

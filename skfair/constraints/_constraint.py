@@ -714,10 +714,12 @@ def _report_empty_cells(
         for (cell, group), n in cells.empty.items()
     )
     if not cells.labels:
-        number = "too few" if any(cells.empty.values()) else "no"
+        number, advice = "no", ""
+        if any(cells.empty.values()):
+            number, advice = "too few", ", or lower min_group_size"
         raise NothingToCompareError(
             f"{name} has no rate to compare, for there are {number} {named}. Drop the constraint, "
-            "or pass data that has such samples."
+            f"pass data that has such samples{advice}."
         )
     if samples.where is None:  # type: ignore[union-attr]
         warn(

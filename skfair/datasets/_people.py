@@ -166,7 +166,8 @@ Codes, categories without an order: COW (works for 1 a company, 2 a non-profit, 
 without pay); MAR (1 married, 2 not); OCCP (occupation), POBP (place of birth) and RELP
 (relationship to the first person of the household, who is 0) as in the Census Bureau's dictionary
 of 2018; SEX (1 male, 2 female); RAC1P (1 White, 2 Black, 3 Asian, 4 American Indian or Alaska
-Native, 5 Pacific Islander, other, or several races).
+Native, 5 Pacific Islander, other, or several races). OCCP has 492 codes, and
+HistGradientBoostingClassifier takes 255 categories at most: encode it, or leave it out.
 Groups: race (White 75 %, Non-White 25 %), race5 (the five codes of RAC1P), sex (Male 53 %, Female
 47 %; 37 % and 18 % earn more than 50,000).
 Missing: nothing. 433 rows repeat another one.

@@ -22,6 +22,7 @@ from skfair._utils.api import ComparisonMethod
 from skfair._utils.checks import (
     argument_error,
     check_choice,
+    check_shared_classes,
     join_names,
     positive_class,
     resolve_name,
@@ -588,9 +589,11 @@ def find_positive(*columns: np.ndarray, pos_label: Label | None) -> Label:
 
 def find_positive_multiclass(*columns: np.ndarray, pos_label: Label | None) -> Label:
     """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
-    labels = set().union(*map(_labels_of, columns))
+    by_column = dict(zip(("y_true", "y_pred"), map(_labels_of, columns), strict=False))
+    labels = set().union(*by_column.values())
     if pos_label is None or len(labels) <= 2:
         return find_positive(*columns, pos_label=pos_label)
+    check_shared_classes(by_column)
     if pos_label not in labels:
         raise argument_error(
             f"pos_label must be one of the classes {join_names(sorted(map(repr, labels)))}; got "

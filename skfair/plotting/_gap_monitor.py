@@ -76,6 +76,17 @@ def rates_by_panel(rates: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     return panels
 
 
+def number_groups(
+    panels: dict[tuple[str, str], pd.DataFrame],
+) -> dict[tuple[str, str], dict[str, int]]:
+    """Number of each group of each panel: equal in all panels of an attribute, as its style is."""
+    groups: dict[str, dict[str, None]] = {}
+    for (attribute, _), table in panels.items():
+        groups.setdefault(attribute, {}).update(dict.fromkeys(table))
+    numbers = {name: {one: i for i, one in enumerate(names)} for name, names in groups.items()}
+    return {panel: {group: numbers[panel[0]][group] for group in panels[panel]} for panel in panels}
+
+
 @make_constructor
 class GapMonitorDisplay(Display):
     """Rates of groups, the gap of each batch and since the last alarm, and what is known.
@@ -167,8 +178,9 @@ class GapMonitorDisplay(Display):
             layout="constrained",
         )
         has_events = len({event for _, event in panels}) > 1
+        numbers = number_groups(panels)
         for above, ((attribute, event), table) in zip(axes, panels.items(), strict=False):
-            for number, group in enumerate(table):
+            for group, number in numbers[attribute, event].items():
                 curve = table[group].dropna()
                 above.plot(
                     curve.index, curve, label=group, **style(number, "color", "linestyle", "marker")

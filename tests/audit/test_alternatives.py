@@ -512,6 +512,10 @@ def test_page_has_the_picture_of_the_plot(applicants, audit):
     assert figure.count('class="dot ') == 4  # with the model in use
     assert figure.count('class="hole"') == 3 - len(answer.shown_names)
     assert figure.count('class="dot end"') == (answer.frame["verdict"] == "contradicted").sum()
+    named = re.findall(r'<span class="(?:left|right)" style="[^"]+">([^<]+)</span>', figure)
+    assert named == ["in use", *answer.frame["candidate"]]
+    ends = r"-?[\d.]+ to [\d.]+"
+    assert re.search(rf"upwards from {ends}, against the gap, from {ends}, with", figure)
     marks = set(re.findall(r'class="dot (\w+)"', figure))
     assert marks and all(f".{mark} " in STYLE or f".{mark}{{" in STYLE for mark in marks)
     # Numbers lie in the picture: the smallest gap is farthest to the left.

@@ -49,6 +49,11 @@ def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
     )
 
 
+def test_a_comparison_shows_what_is_compared():
+    audit = Audit.from_predictions(None, [1, 0] * 60, sensitive_features=["a", "b"] * 60)
+    assert repr(audit.compare(audit)) == "<Changes from before to after: gaps compared: 1>"
+
+
 def test_values_and_gaps_are_those_of_the_metrics(paired_report):
     gaps = paired_report.gaps.set_index("metric")
     for name, metric in {

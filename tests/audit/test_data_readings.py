@@ -234,6 +234,6 @@ def test_the_column_of_clusters_is_in_the_reading(tmp_path, capsys):
 
 
 def test_an_empty_label_is_printed():
-    with pytest.warns(UserWarning, match="name those of groups as unknown"):
+    with pytest.warns(UserWarning, match=r"SensitiveFeatures\(groups, unknown="):
         audit = Audit.from_predictions(None, np.arange(90) % 2, sensitive_features=[*"fm", ""] * 30)
     assert {*audit.report().frame["group"]} == {"f", "m", "''", "overall"}

@@ -80,3 +80,8 @@ def test_commands_call_coverage_of_intervals_coverage(tmp_path, capsys):
     assert "has a coverage of at least 50 %" in capsys.readouterr().out
     main(["subgroups", *columns])
     assert "in the coverage" in capsys.readouterr().out
+
+
+def test_groups_show_what_happens_to_missing_ones():
+    known = SensitiveFeatures(["f", "x"], unknown=["x"], missing="exclude")
+    assert repr(known) == "<SensitiveFeatures of labels: missing='exclude', unknown=['x']>"

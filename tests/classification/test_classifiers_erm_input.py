@@ -260,6 +260,13 @@ def test_missing_groups_are_warned_of(data):
         model(None).fit(X, y)
 
 
+def test_clusters_passed_as_groups_are_said_not_to_be_compared(data):
+    X, y, groups = data
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="clusters .* not compared"):
+        fitted = model().fit(X, y, groups=groups)
+    assert fitted.groups_.counts == [300]
+
+
 def test_one_class_and_three_are_refused(data):
     X, y, groups = data
     with pytest.raises(ValueError, match="at least 2 classes"):

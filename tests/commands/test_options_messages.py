@@ -168,3 +168,21 @@ def test_a_verification_repeats_the_filed_options(error, capsys):
     main([*f"certify {D} --tolerance .9 --ledger led --json c.json".split()])
     assert main(["verify", "c.json", "d.csv"]) == 0
     assert "Facts that differ" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command, sentence",
+    [
+        ("verify no.json d.csv", "error: no.json: No such file or directory."),
+        ("verify d.csv d.csv", "d.csv must be the JSON that Claim.to_json returned, but it is not"),
+        (f"certify {D} --tolerance .1 --ledger d.csv", "d.csv must be the JSON that Ledger"),
+        (
+            "report words.csv --prediction rank --target y --sensitive sex",
+            "If the numbers are scores, pass --threshold to a command.",
+        ),
+    ],
+)
+def test_messages_name_files_and_what_to_do_with_scores(error, command, sentence):
+    words = TABLE.assign(y=np.where(TABLE["y"] == 1, "yes", "no"), rank=np.arange(N) % 10)
+    words.to_csv("words.csv", index=False)
+    assert sentence in error(command)

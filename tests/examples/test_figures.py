@@ -40,6 +40,26 @@ def test_a_text_outside_is_found(figure, gallery_figures):
     gallery_figures.check_figure(figure, "plot_x.py")
 
 
+def test_a_legend_over_a_title_or_a_line_is_found(figure, gallery_figures):
+    (ax,) = figure.axes
+    ax.plot([0, 1], [0, 1], label="line")
+    ax.plot([0], [1], "o", label="dot")
+    figure.suptitle("claim")
+    legend = ax.legend(loc="lower right")
+    legend.set_bbox_to_anchor((2.5, 0.0))
+    assert gallery_figures.list_covered(figure) == []
+    ax.legend(loc="center")
+    assert gallery_figures.list_covered(figure) == ["line"]
+    ax.legend(loc="upper left")
+    assert gallery_figures.list_covered(figure) == ["dot"]
+    ax.set_title("title")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    assert gallery_figures.list_covered(figure)[0] == "title"
+    ax.legend(loc="center")
+    with pytest.raises(ValueError, match=r"in plot_x.py one covers \['line'"):
+        gallery_figures.check_figure(figure, "plot_x.py")
+
+
 def test_a_figure_needs_a_title(figure, gallery_figures):
     with pytest.raises(ValueError, match=r"must have a title.*plot_x\.py"):
         gallery_figures.check_figure(figure, "plot_x.py")

@@ -217,3 +217,11 @@ def test_invalid_arguments_are_refused(changes, message):
     assert rerank(**arguments).tolist() == [3, 1, 2]
     with pytest.raises(ValueError, match=message):
         rerank(**arguments | changes)
+
+
+def test_a_group_without_any_document_is_named_once():
+    query = np.repeat([0, 1, 2], 4)
+    arguments = {"sensitive_features": ["a", "b"] * 6, "k": 2, "minimum": {"B": 1}}
+    with pytest.warns(InfeasibleConstraintWarning, match="queries: no document is of group 'B'. "):
+        ranks = rerank(np.arange(12.0), query, **arguments)
+    assert ranks.tolist() == [4, 3, 2, 1] * 3
