@@ -365,9 +365,7 @@ def test_groups_of_clusters_that_lose_all_decisions_are_described_by_themselves(
     groups, y = np.repeat([*"abc"], 40), np.tile([1, 0], 60)
     before = np.tile([1, 1, 0, 0], 30)
     after = np.where(groups == name, 0, before)
-    audit = Audit.from_predictions(
-        y, before, sensitive_features=groups, groups=np.arange(120) // 2
-    )
+    audit = Audit.from_predictions(y, before, sensitive_features=groups, groups=np.arange(120) // 2)
     others = audit.compare(after).others.set_index(["group", "metric"])
     row = others.loc[(name, "positive_predictive_value")]
     assert (row["n_before"], row["before"], row["n_after"]) == (20, 0.5, 0)
