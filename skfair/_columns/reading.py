@@ -206,7 +206,10 @@ def parse_dates(column, date_format=None):
     if pd.api.types.is_datetime64_any_dtype(column):
         return column.dt.tz_localize(None)
     text = column.map(lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one)
-    for one in [date_format] if date_format else ["ISO8601", "%d.%m.%Y"]:
+    formats = ["ISO8601", "%d.%m.%Y"]
+    if date_format:
+        formats = [_ZONE_OF_FORMAT.sub("", date_format) if ":" in date_format else date_format]
+    for one in formats:
         times = pd.to_datetime(text, errors="coerce", format=one)
         if times.notna().any():
             break
@@ -226,6 +229,9 @@ def describe_date(text: str) -> str:
 
 _TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
 """Offset of a time zone at the end of a time of day."""
+
+_ZONE_OF_FORMAT = re.compile(r"\s*(%z|(?<!%)[Zz]|[+-]\d{2}(:?\d{2})?)$")
+"""The same at the end of the format of a time of day."""
 
 
 def check_are_numbers(columns: Iterable[pd.Series]) -> None:

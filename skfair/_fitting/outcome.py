@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -619,7 +620,8 @@ class FitTask(NamedTuple):
         is_guaranteed = self.confidence is not None
         warn_of_outcome(estimator, fitter.problem, guarantee, is_stopped, is_real)
         if fitter.start is not None and not (is_free or is_stopped):  # type: ignore[comparison-overlap]
-            warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
+            counts_costs = getattr(estimator, "class_weight", None) is not None
+            warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed, counts_costs)
         self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
         return estimator
 
@@ -633,7 +635,11 @@ digits, in a small share of the time of a fit."""
 
 
 def warn_if_linear_model_costly(
-    fitter: Fitter, candidate: Candidate, is_real: bool, is_guaranteed: bool = False
+    fitter: Fitter,
+    candidate: Candidate,
+    is_real: bool,
+    is_guaranteed: bool = False,
+    counts_costs: bool = False,
 ) -> None:
     """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
@@ -653,7 +659,7 @@ def warn_if_linear_model_costly(
         plain = plain_fit.parameters
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, 1 << 13), fitter.start).x
-    warn_of_cost(problem, candidate.parameters, plain, is_real)
+    warn_of_cost(problem, candidate.parameters, plain, is_real, counts_costs)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
         warn_of_moved_decisions(problem.mean_weights, *scores)
@@ -711,20 +717,23 @@ def warn_of_cost(
     plain: np.ndarray,
     is_real: bool = False,
     counts_costs: bool = False,
+    sample_weight: np.ndarray | None = None,
 ) -> None:
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
     A constant prediction is not warned of, nor a fit without constraint that is better than one by
     less than two standard errors. With ``is_real`` losses are compared, as for real targets. Where
     constraints are on ranks alone, ranks are compared with random ones, and not accuracies. With
-    ``counts_costs`` errors are costs of several classes, up to a constant.
+    ``counts_costs`` errors cost what parameters state, of several classes up to a constant. Where
+    the problem weighs errors as the decisions of an estimator do, ``sample_weight`` are the weights
+    of the samples themselves, by which accuracies are stated.
     """
     scores = problem.predict_scores(parameters)
     free = problem.predict_scores(plain)
     is_ranked = problem.constraint.is_on_ranks_alone
     cost = ""
     if is_real or not is_ranked:
-        cost = _describe_cost(problem, scores, free, is_real, counts_costs)
+        cost = _describe_cost(problem, scores, free, is_real, counts_costs, sample_weight)
     if is_ranked and not cost:
         cost = _describe_cost_of_ranks(problem.target, problem.mean_weights, scores, free)
     if cost:
@@ -757,14 +766,20 @@ def _is_costly(taken: float, unconstrained: float, useless: float, noise: float)
 
 
 def _describe_cost(
-    problem: Problem, scores: np.ndarray, free: np.ndarray, is_real: bool, counts_costs: bool
+    problem: Problem,
+    scores: np.ndarray,
+    free: np.ndarray,
+    is_real: bool,
+    counts_costs: bool,
+    sample_weight: np.ndarray | None,
 ) -> str:
     """Accuracies or losses of scores with and without constraint; empty if they are near."""
     # Error or loss of the model, of the fit without constraint, and of the best constant.
-    measure = _loss if is_real else _error_rate
+    constants = _constant_scores(problem, is_real)
+    measure = _loss if is_real else partial(_error_rate, weights=problem.mean_weights)
     taken = measure(problem, scores)
     unconstrained = measure(problem, free)
-    constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
+    constant = min(measure(problem, one) for one in constants)
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
     noise = spread * np.sqrt((problem.mean_weights**2).sum())
@@ -779,6 +794,14 @@ def _describe_cost(
             "best constant prediction"
         )
     if not is_real:
+        if sample_weight is not None:
+            # Of several classes the problem has the samples once for each.
+            weights = np.resize(sample_weight, len(problem.target))
+            rates = [
+                _error_rate(problem, one, weights / weights.sum())
+                for one in (scores, free, *constants)
+            ]
+            taken, unconstrained, constant = *rates[:2], min(rates[2:])
         return (
             f"a constant: its accuracy is {1.0 - taken:.3g} on the training data, that without "
             f"constraint {1.0 - unconstrained:.3g}, that of the best constant prediction "
@@ -816,12 +839,12 @@ def _describe_cost_of_ranks(
     )
 
 
-def _error_rate(problem: Problem, scores: np.ndarray) -> float:
+def _error_rate(problem: Problem, scores: np.ndarray, weights: np.ndarray) -> float:
     """Weighted share of wrong decisions; of several classes each has a score per sample."""
     wrong = (scores > 0) != (problem.target > 0)
     n_classes = max(2, len(problem.model.constants()))
     # A wrong class is two wrong decisions.
-    return float(problem.mean_weights @ wrong) * n_classes / 2
+    return float(weights @ wrong) * n_classes / 2
 
 
 def _loss(problem: Problem, scores: np.ndarray) -> float:

@@ -467,7 +467,7 @@ def cross_fit_samples(
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
     operating_point = None
-    if not is_real and len(per_class) == 1 and not _states_costs(estimator):
+    if not is_real and len(per_class) == 1 and not states_costs(estimator):
         # Out of a bag, samples were scored by other trees than predict.
         if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
             operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
@@ -491,7 +491,7 @@ def cross_fit_samples(
     )
 
 
-def _states_costs(estimator: BaseEstimator) -> bool:
+def states_costs(estimator: BaseEstimator) -> bool:
     """Whether a parameter says what errors cost, in place of the estimator's own decisions."""
     return estimator.class_weight is not None or estimator.cost_matrix is not None
 
@@ -505,7 +505,7 @@ def _read_costs(
     """
     classes = training.classes
     class_weight = estimator.class_weight
-    if classes is None or not _states_costs(estimator):
+    if classes is None or not states_costs(estimator):
         return loss_weights(None, training), None
     costs = None
     if estimator.cost_matrix is not None:
@@ -774,7 +774,7 @@ def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tupl
         keeps_costs = cross.costs is None
         return weights * _costs_of_classes(cross, fitted) if keeps_costs else weights, 0.0
     positive = first.samples.target > 0
-    if _states_costs(estimator):
+    if states_costs(estimator):
         per_sample = weights / first.samples.weights
         return weights, float(np.log(per_sample[positive].max() / per_sample[~positive].max()))
     slope, offset = fitted["calibration_"]

@@ -121,7 +121,8 @@ class BoundedMeans(_EventMeans):
         weights = [(side @ self._shares).toarray().ravel() for side in sides]
         totals = [(side @ self._totals).toarray().ravel() for side in sides]
         total = weights[0].sum()
-        if not np.isclose(total, weights[1].sum()):
+        # A form of no mean at all, whose signs cancel, is no difference.
+        if total == 0.0 or not np.isclose(total, weights[1].sum()):
             return None
         # Means are differences within units if these have a tenth of the weight of both.
         if np.minimum(*weights).sum() < 0.1 * total:

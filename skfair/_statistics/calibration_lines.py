@@ -115,10 +115,9 @@ def fit_calibration_lines(
         if groups.is_disjoint and clusters is None:
             observed = np.bincount(codes, added**2, n_groups)
         else:
-            by_unit = sparse.csr_array(
-                (added, (codes, rows if clusters is None else clusters[rows]))
-            )
-            by_unit.resize(n_groups, by_unit.shape[1])
+            units = rows if clusters is None else clusters[rows]
+            shape = (n_groups, units.max(initial=0) + 1)
+            by_unit = sparse.csr_array((added, (codes, units)), shape=shape)
             covariance = (by_unit @ by_unit.T).toarray()
             observed = np.diag(covariance)
             correlation = correlation_of(covariance[np.ix_(present, present)])

@@ -527,6 +527,11 @@ def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple
         is_left_out = (n > 0) & (n_known == 0)
         left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
         weights = with_outcome
+    if not weights.any():
+        raise ValueError(
+            f"No sample has a known group{' and a known outcome' if needs_outcome else ''}, so "
+            "there is nothing to compare. Pass samples that have them, or other columns of groups."
+        )
     selected = {"sensitive_features": groups, "sample_weight": weights}
     return selected | {"clusters": audit.cluster_codes}, left_out
 

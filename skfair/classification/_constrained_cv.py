@@ -37,6 +37,7 @@ from skfair._postprocessing.constrained_cv import (
     count_places,
     cross_fit_samples,
     fit_rule,
+    states_costs,
     store_rule,
     write_number,
     write_rule,
@@ -792,7 +793,9 @@ def _warn(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> No
         intercepts = np.full(len(cross.per_class), rule.request.intercept)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
-        warn_of_cost(problem, parameters, plain, counts_costs=cross.costs is not None)
+        weights = cross.per_class[0].samples.weights
+        counts_costs = states_costs(estimator)
+        warn_of_cost(problem, parameters, plain, counts_costs=counts_costs, sample_weight=weights)
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
             warn_of_moved_decisions(cross.training.samples.weights, *scores)

@@ -710,7 +710,7 @@ def suggest_interval(
     difference in statistical parity (Appendix B of [1]_). The difference is relative to whole
     groups (``scale="raw"``): relative to the interval it is often 1 for several candidates, whose
     groups do not overlap at all. Of equal candidates, it takes the one whose middle is closest
-    to p.
+    to p, and of two as close the lower one.
 
     Parameters
     ----------
@@ -807,9 +807,10 @@ def suggest_interval(
         )
         for interval in zip(alpha, beta, strict=True)
     ]
-    # The most unfair one; of equals, the one whose centre is nearest to the positive rate.
-    distance = np.abs((alpha + beta) / 2 - positive_rate)
-    best = np.lexsort((distance, -np.array(difference)))[0]
+    # The most unfair one; of equals, the one whose centre is nearest to the positive rate, and of
+    # two as near the lower one. Numbers that differ by rounding are equal.
+    distance = np.round(np.abs((alpha + beta) / 2 - positive_rate), 9)
+    best = np.lexsort((distance, -np.round(difference, 9)))[0]
     return Bunch(
         interval=(float(alpha[best]), float(beta[best])),
         positive_rate=positive_rate,

@@ -363,3 +363,15 @@ def test_one_gap_is_judged_by_its_limits():
     strict = compare_models(None, OLD, NEW, sensitive_features=SEX).gaps.iloc[0]
     assert strict["is_significant"] == (strict["change_low"] > 0 or strict["change_high"] < 0)
     assert not row["is_significant"] or row["change_low"] > 0 or row["change_high"] < 0
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_groups_of_clusters_that_lose_all_decisions_are_described_by_themselves(name):
+    groups, y = np.repeat([*"abc"], 40), np.tile([1, 0], 60)
+    before = np.tile([1, 1, 0, 0], 30)
+    after = np.where(groups == name, 0, before)
+    audit = Audit.from_predictions(y, before, sensitive_features=groups, groups=np.arange(120) // 2)
+    others = audit.compare(after).others.set_index(["group", "metric"])
+    row = others.loc[(name, "positive_predictive_value")]
+    assert (row["n_before"], row["before"], row["n_after"]) == (20, 0.5, 0)
+    assert row[["after", "change", "change_low", "change_high"]].isna().all()

@@ -407,3 +407,15 @@ def test_files_may_lack_outcomes(tmp_path):
         expected = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX)
         pd.testing.assert_frame_equal(audit.report().frame, expected.report().frame)
         assert audit.report().reading.left_out == {"samples have no outcome": np.sum(~KNOWN)}
+
+
+@pytest.mark.parametrize("outcomes", [[1, 0, 1, 0], [1, 0, np.nan, np.nan]])
+def test_samples_of_which_none_has_a_group_and_an_outcome_are_refused_in_words(outcomes):
+    groups = SensitiveFeatures(np.array([None] * 2 + [None, "a"], dtype=object), missing="exclude")
+    if not np.isnan(outcomes).any():
+        groups = SensitiveFeatures(np.array([None] * 4, dtype=object), missing="exclude")
+    audit = Audit.from_predictions(outcomes, [1, 0, 1, 0], sensitive_features=groups)
+    with pytest.raises(ValueError, match="No sample has a known group.*nothing to compare"):
+        audit.certify("equal_opportunity", 0.1)
+    with pytest.raises(ValueError, match="No sample has a known group.*nothing to compare"):
+        audit.alternatives({"x": [1, 1, 1, 0]}, "equal_opportunity", margin=0.05)

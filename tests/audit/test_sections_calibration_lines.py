@@ -1,11 +1,12 @@
 """Cox's calibration lines of groups, and bands of reliability tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import Audit, FairnessReport
+from skfair.audit import Audit, FairnessReport, SensitiveFeatures
 from skfair.metrics import group_report, reliability_table
 
 NAMES = ["calibration_intercept", "calibration_slope"]
@@ -149,3 +150,23 @@ def test_lines_of_scores_that_predict_nothing_are_fitted():
         for one, truth in zip(z, y, strict=True)
     ]
     np.testing.assert_allclose(report["calibration_slope"].iloc[:20], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["clusters", "unknown groups", "overlapping groups"])
+def test_too_few_outcomes_of_a_class_have_no_line_and_all_other_numbers(kind):
+    groups, p, _ = draw([40, 40], [1.0, 1.0])
+    y = np.arange(80) % 40 == 0  # one positive in each group, far too few for a line
+    passed, options = groups.astype(object), {}
+    if kind == "clusters":
+        options = {"groups": np.arange(80) // 2}
+    elif kind == "unknown groups":
+        passed[5::40] = None
+        table = pd.DataFrame({"x": passed, "y": np.tile(["u", "v"], 40)})
+        passed = SensitiveFeatures(table, missing="exclude")
+    else:
+        passed = np.column_stack((groups == "a", groups == "b", np.tile([True, False], 40)))
+    audit = Audit.from_predictions(y, p > 0.5, y_score=p, sensitive_features=passed, **options)
+    frame = audit.report().frame.set_index(["metric", "attribute", "group"])["estimate"]
+    assert not frame.index.get_level_values("metric").isin(NAMES).any()
+    assert frame["base_rate", "overall", "overall"] == y.mean()
+    assert frame["mean_probability", "overall", "overall"] == pytest.approx(p.mean())

@@ -112,3 +112,16 @@ def test_lengths_must_agree():
     scores, groups = population()
     with pytest.raises(ValueError, match="rows"):
         suggest_interval(scores, sensitive_features=groups[1:])
+
+
+@pytest.mark.parametrize("error", [-1e-15, 0.0, 1e-15])
+def test_rounding_chooses_no_interval_among_equals(error):
+    # Five of 20 samples of b are below all of a, so that shares differ by .25 at most thresholds.
+    scores, groups = np.append(np.arange(20.0), np.arange(20.0) - 5.0), np.repeat(["a", "b"], 20)
+    suggestion = suggest_interval(
+        scores, sensitive_features=groups, positive_rate=0.6 + error, width=0.25
+    )
+    # Centres .575 and .625 are equally near: the lower one is taken.
+    differences = suggestion.candidates.set_index("alpha")["difference"]
+    assert differences[0.45] == differences[0.5] == differences.max()
+    assert suggestion.interval == (0.45, 0.7)

@@ -9,6 +9,7 @@ import pytest
 
 import skfair
 from skfair.__main__ import main
+from skfair._columns.reading import parse_dates
 from skfair.audit import Audit
 
 N = 400
@@ -233,3 +234,20 @@ def test_whole_numbers_that_a_target_of_two_values_lacks_are_no_classes(scores):
     assert audit.certify(tolerance=0.3).estimate == pytest.approx(
         abs(decisions[group == 0].mean() - decisions[group == 1].mean())
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "date_format"),
+    [
+        ("2024-09-07T23:30:00Z", None),
+        ("2024-09-07T23:30:00Z", "%Y-%m-%dT%H:%M:%SZ"),
+        ("2024-09-07T23:30:00+0200", "%Y-%m-%dT%H:%M:%S%z"),
+        ("2024-09-07T23:30:00 -05:00", "%Y-%m-%dT%H:%M:%S %z"),
+        ("07/09/2024 23:30+02", "%d/%m/%Y %H:%M"),
+        ("07/09/2024 23:30", "%d/%m/%Y %H:%M"),
+        ("20240907 2330", "%Y%m%d %H%M"),
+    ],
+)
+def test_dates_keep_the_clock_of_their_own_time_zone(text, date_format):
+    times = parse_dates(pd.Series([text, text]), date_format)
+    assert times.tolist() == 2 * [pd.Timestamp(2024, 9, 7, 23, 30)]

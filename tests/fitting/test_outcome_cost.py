@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
 
 from skfair import regression
 from skfair._fitting import outcome
@@ -111,6 +113,47 @@ def test_other_models_warn_of_the_cost_of_a_constraint(model, data):
     taken, plain, constant = accuracies_in(message)
     assert constant == pytest.approx(1 - y.mean(), abs=1e-3)
     assert plain - taken > taken - constant and plain > 0.9
+
+
+def costly_samples(n=600):
+    """A feature that tells the groups apart, classes that follow it, and uneven weights."""
+    rng = np.random.default_rng(2)
+    groups = rng.choice(["f", "m"], n)
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += 3 * (groups == "m")
+    y = (X[:, 0] + 0.3 * rng.normal(size=n) > 1.5).astype(int)
+    return X, y, groups, rng.lognormal(0, 1.5, n)
+
+
+def test_accuracies_are_by_the_weights_of_samples_and_not_by_those_of_errors():
+    # The thresholds of a fitted model say what errors cost, other than by the weights.
+    X, y, groups, weights = costly_samples()
+    base = GaussianNB().fit(X, y)
+    model = ConstrainedClassifierCV(
+        FrozenEstimator(base), tolerance=0.01, group_estimator="sensitive_features"
+    )
+    with pytest.warns(ConstraintCostWarning) as caught:
+        model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    taken, plain, constant = accuracies_in(str(caught[0].message))
+    decisions = model.oof_decision_function_ > 0
+    assert taken == pytest.approx(np.average(decisions == y, weights=weights), abs=6e-4)
+    assert plain == pytest.approx(np.average(base.predict(X) == y, weights=weights), abs=0.01)
+    share = np.average(y, weights=weights)
+    assert constant == pytest.approx(max(share, 1 - share), abs=6e-4)
+
+
+def test_with_class_weight_the_cost_of_errors_is_stated_and_no_accuracy():
+    X, y, groups, _ = costly_samples()
+    rare = X[:, 0] > 3.5
+    costs = np.where(rare, 0.5 / rare.mean(), 0.5 / (1 - rare.mean()))
+    model = ConstrainedERMClassifier(tolerance=0.01, class_weight="balanced")
+    message = cost_warning(model, X, rare, groups)
+    assert "accuracy" not in message
+    # The best constant errs about one class, which is half of all costs.
+    plain = ConstrainedERMClassifier(None, class_weight="balanced").fit(X, rare)
+    lost, free = (np.average(one.predict(X) != rare, weights=costs) for one in (model, plain))
+    share = int(re.search(r"decisions save (\d+)% of", message)[1])
+    assert share == pytest.approx(100 * (0.5 - lost) / (0.5 - free), abs=1.5)
 
 
 def test_cheap_constraints_give_no_warning(data):

@@ -129,3 +129,19 @@ def test_rounding_is_clipped_and_what_exceeds_it_is_shown():
     assert error == expected_calibration_error([1, 0], [0.5, 1.0])
     with pytest.raises(ValueError, match=r"in \[0, 1\], but 1\.00001 was passed"):
         expected_calibration_error([1, 0], [0.5, 1.00001])
+
+
+@pytest.mark.parametrize("unit", [0.1, 1.0, 3.7, 7.0])
+@pytest.mark.parametrize("n_bins", [3, 7, 10])
+def test_the_unit_of_weights_moves_no_quantile(unit, n_bins):
+    # As many different probabilities as bins: each is a bin of its own, whatever weights mean.
+    y_true = np.arange(n_bins) % 2
+    y_proba = np.linspace(0.05, 0.95, n_bins)
+    error = expected_calibration_error(
+        y_true,
+        y_proba,
+        n_bins=n_bins,
+        strategy="quantile",
+        sample_weight=np.full(n_bins, unit),
+    )
+    assert error == pytest.approx(abs(y_true - y_proba).mean())
