@@ -165,7 +165,8 @@ class AuditData:
                 {
                     names.get(name, name): {*pd.Series(checked.columns[name]).dropna().unique()}
                     for name in ("y_true", "y_pred")
-                }
+                },
+                len(checked.columns["y_true"]),
             )
         clusters = _find_clusters(checked, task, known, names.get("groups", "groups"))
         if clusters is not None:

@@ -106,7 +106,7 @@ border-right:1px solid var(--line);height:1.3rem}
 .skfair-report figure svg .hole{stroke-width:4}
 .skfair-report figure.plane div{position:relative}
 .skfair-report figure.plane span{position:absolute;padding:0 .4rem;font-size:.75rem;
-line-height:1rem;white-space:nowrap;transform:translateY(-100%)}
+white-space:nowrap;transform:translateY(-100%)}
 .skfair-report figure.plane .left{transform:translate(-100%,-100%)}
 .skfair-report figcaption{font-size:.82rem;color:var(--soft);overflow-wrap:anywhere}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}

@@ -593,7 +593,7 @@ def find_positive_multiclass(*columns: np.ndarray, pos_label: Label | None) -> L
     labels = set().union(*by_column.values())
     if pos_label is None or len(labels) <= 2:
         return find_positive(*columns, pos_label=pos_label)
-    check_shared_classes(by_column)
+    check_shared_classes(by_column, len(columns[0]))
     if pos_label not in labels:
         raise argument_error(
             f"pos_label must be one of the classes {join_names(sorted(map(repr, labels)))}; got "

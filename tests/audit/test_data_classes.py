@@ -52,3 +52,10 @@ def test_predictions_that_are_all_wrong_are_audited(predicted):
     audit = Audit.from_predictions(truth, predicted, sensitive_features=SEX)
     rates = audit.report().to_frame().set_index(["metric", "group"])["estimate"]
     assert rates["accuracy", "overall"] == 0.0
+
+
+def test_few_samples_of_many_classes_may_all_be_wrong():
+    truth, predicted = ["a", "b", "c"], ["d", "e", "f"]
+    audit = Audit.from_predictions(truth, predicted, sensitive_features=["u", "u", "v"])
+    rates = audit.report().to_frame().set_index(["metric", "group"])["estimate"]
+    assert rates["accuracy", "overall"] == 0.0
