@@ -147,13 +147,13 @@ class Estimates(ABC):
         reach = np.where(factors > 0, above[event], below[event])
         # A limit may be at infinity, where a factor of 0 counts as no factor.
         margins = np.multiply(factors, reach, out=np.zeros(len(factors)), where=factors != 0)
+        row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
         if self.correlation is None:
-            row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
             return np.sqrt(np.bincount(row, margins**2, n))
-        margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
+        matrix = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
         # Infinite where a limit is.
         with np.errstate(invalid="ignore"):
-            squares = margins.multiply(margins @ self.correlation).sum(axis=1)
+            squares = np.bincount(row, margins * (matrix @ self.correlation)[row, event], n)
         return np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
 
 
