@@ -51,7 +51,7 @@ class ChangeTest(NamedTuple):
         low, _ = self.limits(level)
         return bool(low > self.allowed)
 
-    def with_cache(self) -> ChangeTest:
+    def cache_limits(self) -> ChangeTest:
         """The test with limits that are computed once for each level."""
         return self._replace(limits=cache(self.limits))
 
