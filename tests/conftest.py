@@ -139,6 +139,14 @@ def client(cluster, connection):
     return connection
 
 
+@pytest.fixture(scope="module")
+def local_client():
+    """A client of a Dask cluster within this process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, dashboard_address=":0") as client:
+        yield client
+
+
 @pytest.fixture
 def enable_routing():
     """Metadata is routed while the test runs."""

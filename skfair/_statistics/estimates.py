@@ -15,6 +15,7 @@ from skfair._groups.events import Events, join_units
 from skfair._statistics.limits_of_rates import (
     MAX_EXACT_COUNT,
     clopper_pearson_limits,
+    is_limit_above,
     limit_difference,
     rate_limits,
 )
@@ -123,6 +124,16 @@ class Estimates(ABC):
         margins = self._contrast_margins(contrasts, high - self.values, self.values - low)
         return contrasts @ self.values + margins
 
+    def upper_up_to(
+        self, contrasts: sparse.csr_array, level: float, bounds: np.ndarray | float
+    ) -> np.ndarray:
+        """Upper limit of each linear form, as in `upper`, or its bound where that is smaller."""
+        return np.minimum(self.upper(contrasts, level), bounds)
+
+    def largest_upper(self, contrasts: sparse.csr_array, level: float) -> float:
+        """Largest upper limit of a linear form, as in `upper`; 0 if none is above 0."""
+        return float(self.upper(contrasts, level).max(initial=0.0))
+
     def _contrast_margins(
         self, contrasts: sparse.csr_array, above: np.ndarray, below: np.ndarray
     ) -> np.ndarray:
@@ -136,13 +147,13 @@ class Estimates(ABC):
         reach = np.where(factors > 0, above[event], below[event])
         # A limit may be at infinity, where a factor of 0 counts as no factor.
         margins = np.multiply(factors, reach, out=np.zeros(len(factors)), where=factors != 0)
+        row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
         if self.correlation is None:
-            row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
             return np.sqrt(np.bincount(row, margins**2, n))
-        margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
+        matrix = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
         # Infinite where a limit is.
         with np.errstate(invalid="ignore"):
-            squares = margins.multiply(margins @ self.correlation).sum(axis=1)
+            squares = np.bincount(row, margins * (matrix @ self.correlation)[row, event], n)
         return np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
 
 
@@ -288,38 +299,67 @@ class Rates(_EventMeans):
         the difference of two rates has an exact limit, where that is larger, if a group is small
         or the difference is skewed.
         """
-        limits = super().upper(contrasts, level)
-        is_earlier = self.limits_version < _EXACT_PAIRS_VERSION
-        if is_earlier or self.is_weighted or self.correlation is not None:
-            return limits
-        rows = self._find_skewed_pairs(contrasts)
-        first, second = contrast_events(contrasts[rows])
-        hits, n = self.hits.astype(int), self.n_units.astype(int)
-        for row, one, other in zip(rows, first, second, strict=True):
-            pair = [one, other]
-            exact = limit_difference(tuple(hits[pair].tolist()), tuple(n[pair].tolist()), level)
-            limits[row] = max(limits[row], exact)
+        return self.upper_up_to(contrasts, level, np.inf)
+
+    def upper_up_to(
+        self, contrasts: sparse.csr_array, level: float, bounds: np.ndarray | float
+    ) -> np.ndarray:
+        """Upper limits, or bounds where these are smaller, as in `Estimates.upper_up_to`."""
+        limits = np.minimum(super().upper(contrasts, level), bounds)
+        bounds = np.broadcast_to(bounds, limits.shape)
+        for row, hits, n in self._list_exact_pairs(contrasts):
+            # Exact limits are the larger ones, so that a limit at its bound stays there.
+            if limits[row] < bounds[row]:
+                exact = min(limit_difference(hits, n, level), bounds[row])
+                limits[row] = max(limits[row], exact)
         return limits
 
-    def _find_skewed_pairs(self, contrasts: sparse.csr_array) -> np.ndarray:
-        """Rows that are differences of two rates of whole samples, small or skewed.
+    def largest_upper(self, contrasts: sparse.csr_array, level: float) -> float:
+        """Largest upper limit of a linear form, as in `Estimates.largest_upper`."""
+        limits = super().upper(contrasts, level)
+        largest = float(limits.max(initial=0.0))
+        # In this order most exact limits are known not to be the largest, and need no search.
+        for _, hits, n in sorted(
+            self._list_exact_pairs(contrasts), key=lambda one: -limits[one[0]]
+        ):
+            if is_limit_above(hits, n, level, largest):
+                largest = max(largest, limit_difference(hits, n, level))
+        return largest
 
-        None if there are too many.
+    def _list_exact_pairs(
+        self, contrasts: sparse.csr_array
+    ) -> list[tuple[int, tuple[int, int], tuple[int, int]]]:
+        """Rows with exact limits, and the successes and sizes of both groups of each."""
+        is_earlier = self.limits_version < _EXACT_PAIRS_VERSION
+        if is_earlier or self.is_weighted or self.correlation is not None:
+            return []
+        rows, pairs = self._find_skewed_pairs(contrasts)
+        hits, n = (one.astype(int)[pairs].tolist() for one in (self.hits, self.n_units))
+        return list(zip(rows.tolist(), map(tuple, hits), map(tuple, n), strict=True))
+
+    def _find_skewed_pairs(self, contrasts: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are differences of two rates of whole samples, small or skewed, and the rates.
+
+        The rates have shape (n_rows, 2). There are none if there are too many.
         """
-        is_difference = (np.diff(contrasts.indptr) == 2) & (contrasts.sum(axis=1) == 0.0)
-        is_difference &= abs(contrasts).sum(axis=1) == 2.0
-        rows = np.flatnonzero(is_difference)
-        if len(rows) > _MAX_EXACT_PAIRS:
-            return rows[:0]
-        pairs = np.stack(contrast_events(contrasts[rows]))
+        rows = np.flatnonzero(np.diff(contrasts.indptr) == 2)
+        entries = contrasts.indptr[rows, np.newaxis] + np.arange(2)
+        factors = contrasts.data[entries]
+        is_difference = (factors.sum(axis=1) == 0.0) & (np.abs(factors).sum(axis=1) == 2.0)
+        rows, entries, factors = rows[is_difference], entries[is_difference], factors[is_difference]
+        if len(rows) > _MAX_EXACT_PAIRS or not len(rows):
+            return rows[:0], entries[:0]
+        # The rate of the factor 1 comes first.
+        pairs = np.take_along_axis(contrasts.indices[entries], (-factors).argsort(axis=1), axis=1)
         n = self.n_units[pairs]
         # Rates away from 0 and 1, so that the variance of a difference is positive.
         rates = (self.hits[pairs] + 0.5) / (n + 1.0)
         variances = rates * (1.0 - rates) / n
         third_moments = variances * (1.0 - 2.0 * rates) / n
-        skewness = np.abs(third_moments[0] - third_moments[1]) / variances.sum(axis=0) ** 1.5
-        are_integers = (n == np.rint(n)).all(axis=0)
-        return rows[are_integers & ((n.min(axis=0) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS))]
+        skewness = np.abs(np.diff(third_moments)[:, 0]) / variances.sum(axis=1) ** 1.5
+        are_integers = (n == np.rint(n)).all(axis=1)
+        is_exact = (n.min(axis=1) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS)
+        return rows[are_integers & is_exact], pairs[are_integers & is_exact]
 
 
 _MAX_EXACT_PAIRS = 200
@@ -717,19 +757,26 @@ def change_upper_limit(
         apart = _limit_fall_of_two(estimates, before, after, level)
     screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
     # First screen: the pairs that may attain the second gap.
-    lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
-    may_attain = estimates.upper(after, screen) >= max(lows.max(), 0.0)
+    each = 1.0 - (1.0 - screen) / after.shape[0]
+    low = -estimates.upper_up_to(-after, each, 0.0).min()
+    may_attain = estimates.upper_up_to(after, screen, low) >= low
     # Second screen: the sign of the first difference.
-    is_above = -estimates.upper(-before, screen) > 0.0
-    is_below = estimates.upper(before, screen) < 0.0
-    # Limits with each of the three terms, at the error that is left and at its third.
-    forms = [after - before, after, after + before]
+    is_above = estimates.upper_up_to(-before, screen, 0.0) < 0.0
+    is_below = estimates.upper_up_to(before, screen, 0.0) < 0.0
+    # Limits with the term of the known sign, at the error that is left.
     rest = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
-    undivided, third = (
-        np.array([estimates.upper(form, 1.0 - one) for form in forms])
-        for one in (rest, rest / len(forms))
+    same_sign, opposite_sign = after - before, after + before
+    limits = np.where(
+        is_above,
+        estimates.upper(same_sign, 1.0 - rest),
+        estimates.upper(opposite_sign, 1.0 - rest),
     )
-    limits = np.where(is_above, undivided[0], np.where(is_below, undivided[2], third.min(axis=0)))
+    # The smallest limit of all three terms, at a third of the error, where the sign is not known.
+    third = 1.0 - rest / 3.0
+    smaller = np.minimum(estimates.upper(same_sign, third), estimates.upper(opposite_sign, third))
+    is_either = may_attain & ~is_above & ~is_below
+    smallest = estimates.upper_up_to(after, third, np.where(is_either, smaller, -np.inf))
+    limits = np.where(is_either, smallest, limits)
     return float(min(limits[may_attain].max(), apart))
 
 

@@ -81,7 +81,7 @@ def gap_upper_limit(estimates: Estimates, contrasts: sparse.csr_array, level: fl
     It is the largest of the limits of single forms, each at the full level: only the largest form
     has to be covered (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
-    return float(estimates.gap(estimates.upper(contrasts, level).max(initial=0.0)))
+    return float(estimates.gap(estimates.largest_upper(contrasts, level)))
 
 
 def gap_lower_limit(estimates: Estimates, contrasts: sparse.csr_array, level: float) -> float:
@@ -89,8 +89,9 @@ def gap_lower_limit(estimates: Estimates, contrasts: sparse.csr_array, level: fl
 
     The limit of any form may err, so that the error is divided among them.
     """
-    lows = -estimates.upper(-contrasts, 1.0 - (1.0 - level) / contrasts.shape[0])
-    return float(estimates.gap(lows.max(initial=0.0)))
+    each = 1.0 - (1.0 - level) / contrasts.shape[0]
+    uppers = estimates.upper_up_to(-contrasts, each, 0.0)
+    return float(estimates.gap(max(0.0, -uppers.min(initial=0.0))))
 
 
 def interval_of_largest_contrast(

@@ -127,6 +127,7 @@ class _Group(NamedTuple):
         return np.exp(self.n_ways[:, np.newaxis] + logarithms)
 
 
+@lru_cache(maxsize=64)
 def _describe_group(hits: int, n: int, level: float) -> _Group:
     """The group of so many successes out of n."""
     error = 1.0 - level
@@ -145,6 +146,53 @@ def _describe_group(hits: int, n: int, level: float) -> _Group:
     return _Group(n, low, high, counts, n_ways, rates - least, most - rates, int(hits - first))
 
 
+class _Region(NamedTuple):
+    """All counts of two groups that make Newcombe's limit no larger than the observed ones do.
+
+    `largest` has the position of the largest first count for each second one; -1 where none is.
+    """
+
+    first: _Group
+    second: _Group
+    largest: np.ndarray
+    newcombe: float
+    level: float
+
+    def find_excess(self, difference: float) -> float:
+        """By how much the worst probability is too large, on the scale of normal quantiles."""
+        error = 1.0 - self.level
+        worst = _find_worst_probability(self.first, self.second, self.largest, difference, error)
+        inner = min(max(worst, 1e-300), 1.0 - 1e-12)
+        allowed = error * (1.0 - _OUTSIDE_SHARE - _GRID_SHARE - 2.0 * _TAIL_SHARE)
+        return float(special.ndtri(inner) - special.ndtri(allowed))
+
+
+def _describe_groups(
+    hits: tuple[int, int], n: tuple[int, int], level: float
+) -> tuple[_Group, _Group, float]:
+    """Both groups, the larger one first, and the largest difference of the rates searched."""
+    (x1, x2), (n1, n2) = hits, n
+    if n1 < n2:  # the difference of failures is that of successes
+        (x1, x2), (n1, n2) = (n2 - x2, n1 - x1), (n2, n1)
+    first, second = _describe_group(x1, n1, level), _describe_group(x2, n2, level)
+    return first, second, min(1.0, first.high - second.low)
+
+
+def _describe_region(first: _Group, second: _Group, level: float) -> _Region:
+    """The region of the observed counts."""
+    by_counts = (
+        first.counts[:, np.newaxis] / first.n
+        - second.counts / second.n
+        + combine_margins(first.above[:, np.newaxis], second.below)
+    )
+    newcombe = float(by_counts[first.position, second.position])
+    # Largest first count of the region for each second count, from which none is smaller.
+    is_inside = by_counts <= newcombe + 1e-12
+    largest = len(first.counts) - 1 - is_inside[::-1].argmax(axis=0)
+    largest = np.maximum.accumulate(np.where(is_inside.any(axis=0), largest, -1))
+    return _Region(first, second, largest, newcombe, level)
+
+
 @lru_cache(maxsize=4096)
 def limit_difference(hits: tuple[int, int], n: tuple[int, int], level: float) -> float:
     r"""Upper limit, at the level, of the difference of two rates: exact, and Newcombe's at least.
@@ -160,37 +208,25 @@ def limit_difference(hits: tuple[int, int], n: tuple[int, int], level: float) ->
     line within a rectangle that contains the true rates except with a small share of the error
     (Berger and Boos, 1994), which the limit pays, as it pays what the grid may miss.
     """
-    # The first group is the larger one; the difference of failures is that of successes.
-    (x1, x2), (n1, n2) = hits, n
-    if n1 < n2:
-        (x1, x2), (n1, n2) = (n2 - x2, n1 - x1), (n2, n1)
-    first, second = _describe_group(x1, n1, level), _describe_group(x2, n2, level)
-    by_counts = (
-        first.counts[:, np.newaxis] / n1
-        - second.counts / n2
-        + combine_margins(first.above[:, np.newaxis], second.below)
-    )
-    newcombe = float(by_counts[first.position, second.position])
-    # Largest first count of the region for each second count, from which none is smaller.
-    is_inside = by_counts <= newcombe + 1e-12
-    largest = len(first.counts) - 1 - is_inside[::-1].argmax(axis=0)
-    largest = np.maximum.accumulate(np.where(is_inside.any(axis=0), largest, -1))
-    error = 1.0 - level
-    allowed = error * (1.0 - _OUTSIDE_SHARE - _GRID_SHARE - 2.0 * _TAIL_SHARE)
-
-    def excess(difference: float) -> float:
-        """By how much the worst probability is too large, on the scale of normal quantiles."""
-        worst = _find_worst_probability(first, second, largest, difference, error)
-        inner = min(max(worst, 1e-300), 1.0 - 1e-12)
-        return float(special.ndtri(inner) - special.ndtri(allowed))
-
-    largest_difference = min(1.0, first.high - second.low)
-    if newcombe >= largest_difference or excess(newcombe) <= 0.0:
+    first, second, largest_difference = _describe_groups(hits, n, level)
+    region = _describe_region(first, second, level)
+    newcombe = region.newcombe
+    if newcombe >= largest_difference or region.find_excess(newcombe) <= 0.0:
         return newcombe
-    if excess(largest_difference) > 0.0:
+    if region.find_excess(largest_difference) > 0.0:
         return largest_difference
-    root = optimize.brentq(excess, newcombe, largest_difference, xtol=_LIMIT_PRECISION)
+    root = optimize.brentq(region.find_excess, newcombe, largest_difference, xtol=_LIMIT_PRECISION)
     return min(float(root) + _LIMIT_PRECISION, largest_difference)
+
+
+def is_limit_above(hits: tuple[int, int], n: tuple[int, int], level: float, bound: float) -> bool:
+    """Whether `limit_difference` is above a bound that is no smaller than Newcombe's limit."""
+    first, second, largest_difference = _describe_groups(hits, n, level)
+    if bound >= largest_difference:
+        return False
+    region = _describe_region(first, second, level)
+    # The worst probability decreases in the difference. Newcombe's limit is above by rounding.
+    return region.newcombe > bound or region.find_excess(bound) > 0.0
 
 
 def _find_worst_probability(

@@ -531,7 +531,7 @@ def find_alternatives(
             bound = bind_audit(_list_one_by_one(one), specification, classes)
         gap_test = compare_gaps(in_use, bound, min_reduction, audit.limits_version)
         compared = gain.compare(pair_samples(audit, one), margin)
-        tests.append((gap_test, compared.test))
+        tests.append((gap_test.cache_limits(), compared.test.cache_limits()))
         n_gained, n_lost = _count_changes(audit, one)
         rows.append(
             {

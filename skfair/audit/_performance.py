@@ -51,6 +51,10 @@ class ChangeTest(NamedTuple):
         low, _ = self.limits(level)
         return bool(low > self.allowed)
 
+    def cache_limits(self) -> ChangeTest:
+        """The test with limits that are computed once for each level."""
+        return self._replace(limits=cache(self.limits))
+
 
 class PairedSamples(NamedTuple):
     """Samples with known outcomes, and what two models predict of them: in use, and a candidate."""

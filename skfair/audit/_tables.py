@@ -14,7 +14,7 @@ from skfair._groups.groups import sort_labels
 from skfair._groups.known import MISSING, is_like_unknown
 from skfair._statistics.common_differences import common_difference, common_mean_difference
 from skfair._statistics.estimates import LogRates, contrast_matrix, pairwise_contrasts
-from skfair._statistics.gaps import Interval, interval_of_largest_contrast
+from skfair._statistics.gaps import Interval, gap_lower_limit
 from skfair._utils.checks import argument_error
 from skfair.constraints import RangeGap, RatioGap
 
@@ -371,9 +371,7 @@ def significance_mask(compared: list[tuple[Estimates, np.ndarray]], level: float
     while remaining:
         # The error is divided among the gaps that are not yet shown to be above 0.
         each = 1.0 - (1.0 - level) / len(remaining)
-        above = [
-            n for n, one in remaining.items() if interval_of_largest_contrast(*one, each).low > 0.0
-        ]
+        above = [n for n, one in remaining.items() if gap_lower_limit(*one, each) > 0.0]
         if not above:
             break
         is_significant[above] = True

@@ -16,7 +16,6 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
 )
 from skfair.constraints import (
-    Constraint,
     DemographicParity,
     EqualOpportunity,
     ErrorRateParity,
@@ -26,19 +25,9 @@ from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.solvers import AdamPrimalDual
 from skfair.surrogates import Sigmoid
+from tests.classification.test_classifiers_erm_quotients import PredictiveParity
 
 LEVEL = 0.9
-
-
-class PredictiveParity(Constraint):
-    """Equal precisions: TP / (TP + FP)."""
-
-    applies_to = ("decisions",)
-    unit = "rate"
-    table = (1, 0, 0, 0), (1, 1, 0, 0)
-
-    def cells(self, samples):
-        return {"all": np.ones(len(samples.target), dtype=bool)}
 
 
 LINEAR = ConstrainedERMClassifier()

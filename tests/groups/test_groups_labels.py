@@ -82,13 +82,6 @@ def combine_types(codes, kinds, *, within=False):
     return np.where(is_first, of_one, of_other)
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, dashboard_address=":0") as client:
-        yield client
-
-
 def load_rows(array):
     return array
 
@@ -118,7 +111,7 @@ def measure(place, groups):
 @pytest.mark.parametrize("within", [False, True], ids=["across", "within"])
 @pytest.mark.parametrize("place", [load_rows, make_lazy])
 @pytest.mark.parametrize("use", [fit, cluster, measure])
-def test_groups_of_two_kinds_are_refused(client, use, place, within, types):
+def test_groups_of_two_kinds_are_refused(local_client, use, place, within, types):
     groups = combine_types(CODES, KINDS[types], within=within)
     message = rf"attribute 0 of sensitive_features must be of one type, but it mixes {types} \(such"
     with pytest.raises(TypeError, match=message):
@@ -127,7 +120,7 @@ def test_groups_of_two_kinds_are_refused(client, use, place, within, types):
 
 @pytest.mark.parametrize("types", KINDS)
 @pytest.mark.parametrize("place", [load_rows, make_lazy])
-def test_classes_of_two_kinds_are_refused(client, place, types):
+def test_classes_of_two_kinds_are_refused(local_client, place, types):
     y = combine_types(Y, KINDS[types])
     model = ConstrainedERMClassifier(tolerance=0.1, pos_label=1)
     with pytest.raises(TypeError, match=f"labels in y must be of one type, but it mixes {types}"):
@@ -135,7 +128,7 @@ def test_classes_of_two_kinds_are_refused(client, place, types):
 
 
 @pytest.mark.parametrize("use", [fit, cluster, measure])
-def test_the_second_attribute_is_checked_as_well(client, use):
+def test_the_second_attribute_is_checked_as_well(local_client, use):
     dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"race": CODES, "sex": combine_types(CODES[::-1], (bool, int))})
     with dask.config.set({"dataframe.convert-string": False}):
@@ -149,7 +142,7 @@ def test_the_second_attribute_is_checked_as_well(client, use):
 
 
 @pytest.mark.parametrize("use", [fit, cluster, measure])
-def test_integers_and_real_numbers_are_of_one_kind(client, use):
+def test_integers_and_real_numbers_are_of_one_kind(local_client, use):
     use(make_lazy, combine_types(CODES, (int, float)))
 
 

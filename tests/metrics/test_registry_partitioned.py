@@ -36,14 +36,8 @@ OF_DECISIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def client():
-    with distributed.Client(processes=False, dashboard_address=":0") as client:
-        yield client
-
-
 @pytest.fixture(scope="module", params=["dask", "blocks"])
-def partitions(request, client, tmp_path_factory):
+def partitions(request, local_client, tmp_path_factory):
     if request.param == "dask":
         return dd.from_pandas(TABLE, npartitions=4)
     pytest.importorskip("pyarrow")
@@ -103,7 +97,7 @@ def test_scores_are_gathered_in_memory(partitions):
     assert_same(measure(partitions), measure(TABLE))
 
 
-def test_a_partition_may_be_empty(client):
+def test_a_partition_may_be_empty(local_client):
     truth, decided, sex = (
         da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred", "sex")
     )
@@ -126,7 +120,7 @@ def test_partitions_and_columns_in_memory_are_not_compared(partitions):
 
 
 @pytest.mark.slow
-def test_negative_and_missing_weights_are_refused(client):
+def test_negative_and_missing_weights_are_refused(local_client):
     columns = [da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred")]
     sex = da.from_array(TABLE["sex"].to_numpy(), chunks=100)
     for wrong in (-1.0, np.nan):

@@ -16,13 +16,6 @@ def columns_of(part):
     return {name: np.asarray(rows).tolist() for name, rows in part.items()}
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, dashboard_address=":0") as client:
-        yield client
-
-
 def test_arrays_are_one_partition():
     assert not is_partitioned(TABLE, None, [1], np.zeros(2))
 
@@ -96,7 +89,7 @@ def test_what_files_cannot_be(tmp_path):
         open_blocks(tmp_path)
 
 
-def test_arrays_of_dask_follow_the_first(client):
+def test_arrays_of_dask_follow_the_first(local_client):
     da = pytest.importorskip("dask.array")
     X = da.from_array(np.arange(20.0).reshape(10, 2), chunks=(4, 1))
     partitions = partitions_of(X=X, y=da.from_array(np.arange(10), chunks=3))
@@ -108,7 +101,7 @@ def test_arrays_of_dask_follow_the_first(client):
     ]
 
 
-def test_dataframes_and_arrays_of_unknown_length(client):
+def test_dataframes_and_arrays_of_unknown_length(local_client):
     dd = pytest.importorskip("dask.dataframe")
     table = dd.from_pandas(TABLE, npartitions=3)
     X = table[["a", "b"]].to_dask_array()
@@ -118,7 +111,7 @@ def test_dataframes_and_arrays_of_unknown_length(client):
         assert len(part["sensitive_features"]) == len(part["y"])
 
 
-def test_partitions_of_files_do_not_depend_on_the_columns_read(client, tmp_path):
+def test_partitions_of_files_do_not_depend_on_the_columns_read(local_client, tmp_path):
     pytest.importorskip("pyarrow")
     dd = pytest.importorskip("dask.dataframe")
     for number in range(6):
@@ -131,7 +124,7 @@ def test_partitions_of_files_do_not_depend_on_the_columns_read(client, tmp_path)
     assert sum(len(part["y"]) for part in partitions.gather(columns_of)) == 60
 
 
-def test_different_divisions_are_refused(client):
+def test_different_divisions_are_refused(local_client):
     da = pytest.importorskip("dask.array")
     dd = pytest.importorskip("dask.dataframe")
     X = da.from_array(np.arange(10.0), chunks=4)

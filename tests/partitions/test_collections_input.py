@@ -59,10 +59,7 @@ class Decisions(ClassifierMixin, BaseEstimator):
         return CLASSIFIER.predict(X)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    with distributed.Client(processes=False, dashboard_address=":0") as client:
-        yield client
+pytestmark = pytest.mark.usefixtures("local_client")
 
 
 def fit(estimator, data, *target, **weights):

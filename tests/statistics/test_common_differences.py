@@ -1,7 +1,6 @@
 """Differences within strata: their mean, and that of Mantel and Haenszel with its limits."""
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -111,21 +110,25 @@ def test_limits_of_rare_selections_are_missed_no_more_often_than_stated():
     assert n_errors <= binom.ppf(0.99, n_draws, 0.05)
 
 
-def audit_strata(rng, reference=None, n_groups=10):
-    """`adjusted_differences` of equal groups of 100 in three strata of unequal rates."""
+def draw_strata(rng, n_groups):
+    """Sizes and selections of equal groups of 100 in three strata of unequal rates."""
     sizes = rng.multinomial(100, [1 / 3] * 3, n_groups)
-    selected = rng.binomial(sizes, [0.2, 0.4, 0.6])
-    rows = [
-        (f"g{g}", stratum, decision, n)
-        for g, stratum in product(range(n_groups), range(3))
-        for decision, n in (
-            (1, selected[g, stratum]),
-            (0, sizes[g, stratum] - selected[g, stratum]),
-        )
-    ]
+    return sizes, rng.binomial(sizes, [0.2, 0.4, 0.6])
+
+
+def find_reference(selected):
+    """The group of the highest rate, of groups of equal size."""
+    return selected.sum(axis=1).argmax()
+
+
+def audit_strata(sizes, selected, reference=None):
+    """`adjusted_differences` of groups in strata."""
+    counts = np.stack([sizes - selected, selected], axis=-1)
+    g, stratum, d = np.indices(counts.shape).reshape(3, -1)
+    table = pd.DataFrame({"stratum": stratum, "d": d, "n": counts.ravel()})
     return (
         Audit.from_counts(
-            pd.DataFrame(rows, columns=["g", "stratum", "d", "n"]),
+            table.assign(g=[f"g{one}" for one in g]),
             counts="n",
             sensitive_features="g",
             y_pred="d",
@@ -136,20 +139,22 @@ def audit_strata(rng, reference=None, n_groups=10):
     )
 
 
-def test_a_reference_that_the_data_choose_has_the_limits_of_all_pairs():
-    """Four groups: six pairs if it is chosen, and three rows if it is named."""
-    for reference, n_comparisons in ((None, 6), ({"g": "g0"}, 3)):
-        table = audit_strata(np.random.default_rng(0), reference, 4)
-        assert len(table) == 3
-        sizes = np.random.default_rng(0).multinomial(100, [1 / 3] * 3, 4)
-        row = table.iloc[-1]
-        pair = sizes[[int(row["group"][1]), int(row["reference"][1])]]
-        rng = np.random.default_rng(0)
-        rng.multinomial(100, [1 / 3] * 3, 4)
-        selected = rng.binomial(sizes, [0.2, 0.4, 0.6])
-        counts = selected[[int(row["group"][1]), int(row["reference"][1])]]
-        expected = common_difference(pair, counts, 1 - 0.05 / n_comparisons)
-        assert (row["low"], row["high"]) == pytest.approx(expected[1:])
+@pytest.mark.parametrize("n_groups", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_reference_that_the_data_choose_has_the_limits_of_all_pairs(n_groups):
+    """Of four groups: six pairs if it is chosen, and three rows if it is named."""
+    sizes, selected = draw_strata(np.random.default_rng(0), n_groups)
+    chosen = find_reference(selected)
+    n_pairs = n_groups * (n_groups - 1) // 2
+    for reference, against, n_comparisons in (
+        (None, chosen, n_pairs),
+        ({"g": "g0"}, 0, n_groups - 1),
+    ):
+        table = audit_strata(sizes, selected, reference)
+        assert len(table) == n_groups - 1 and {*table["reference"]} == {f"g{against}"}
+        for row in table.itertuples():
+            pair = [int(row.group[1:]), against]
+            expected = common_difference(sizes[pair], selected[pair], 1 - 0.05 / n_comparisons)
+            assert (row.low, row.high) == pytest.approx(expected[1:])
 
 
 def test_who_named_the_reference_is_stored():
@@ -161,9 +166,18 @@ def test_who_named_the_reference_is_stored():
 
 @pytest.mark.slow
 def test_equal_groups_rarely_differ_within_strata():
+    """Ten groups, each against the one of the highest rate, with the limits of all 45 pairs."""
     rng = np.random.default_rng(3)
-    tables = [audit_strata(rng) for _ in range(100)]
-    n_wrong = sum(((one["low"] > 0) | (one["high"] < 0)).any() for one in tables)
+    n_wrong = 0
+    for _ in range(100):
+        sizes, selected = draw_strata(rng, 10)
+        reference = find_reference(selected)
+        limits = [
+            common_difference(sizes[[g, reference]], selected[[g, reference]], 1 - 0.05 / 45)
+            for g in range(10)
+            if g != reference
+        ]
+        n_wrong += any(one.low > 0 or one.high < 0 for one in limits)
     assert n_wrong <= binom.ppf(0.99, 100, 0.05)
 
 

@@ -1,11 +1,13 @@
 """Exact limits of the difference of two rates, by enumeration of all outcomes."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from skfair._groups.events import Events
-from skfair._statistics.estimates import Rates, pairwise_contrasts
+from skfair._statistics.estimates import Estimates, Rates, pairwise_contrasts
 from skfair._statistics.gaps import interval_of_largest_contrast
 from skfair._statistics.limits_of_rates import limit_difference
 from skfair.statistics import gap_interval
@@ -88,6 +90,26 @@ def test_many_or_large_pairs_have_newcombes_limits():
         forms = pairwise_contrasts(n_groups)
         now, before = rates.upper(forms, 0.975), rates.use_limits_version(3).upper(forms, 0.975)
         assert (now >= before).all() and (now > before).any() == is_exact
+
+
+def test_the_largest_limit_and_limits_up_to_bounds_are_those_of_all():
+    """They skip most searches, and have the values of the exact limits one by one, in every bit."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        sizes = rng.integers(5, 60, 4)
+        hits = rng.binomial(sizes, rng.choice([0.02, 0.5, 0.98], 4))
+        values = np.concatenate([np.arange(n) < k for n, k in zip(sizes, hits, strict=True)])
+        events = Events.disjoint(np.repeat(np.arange(4), sizes), 4, np.ones(sizes.sum()))
+        rates = Rates(events, values * 1.0)
+        forms = pairwise_contrasts(4)
+        limits = Estimates.upper(rates, forms, 0.95)
+        for row, pair in enumerate(permutations(range(4), 2)):
+            exact = limit_difference(tuple(hits[[*pair]]), tuple(sizes[[*pair]]), 0.95)
+            limits[row] = max(limits[row], exact)
+        assert (rates.upper(forms, 0.95) == limits).all()
+        assert rates.largest_upper(forms, 0.95) == max(limits.max(), 0.0)
+        bounds = rng.choice([-np.inf, -0.2, 0.0, 0.2, 0.6], len(limits))
+        assert (rates.upper_up_to(forms, 0.95, bounds) == np.minimum(limits, bounds)).all()
 
 
 def test_gaps_have_exact_limits():

@@ -18,14 +18,6 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import normalized_cut
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A Dask cluster within this process."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, dashboard_address=":0") as client:
-        yield client
-
-
 def draw(n_samples=400, n_features=3):
     """Rows and three groups, one of them rare."""
     X, _, groups = make_fair_blobs(
@@ -218,7 +210,7 @@ def make_chunked(X, groups, chunks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
-def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeypatch):
+def test_memory_files_and_a_cluster_give_the_same_bits(local_client, affinity, monkeypatch):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
     monkeypatch.setattr(_problem, "BLOCK_SIZE", 2000)
     X, groups = draw(5000)
@@ -244,7 +236,7 @@ def test_files_are_opened_and_named(tmp_path):
 
 
 @pytest.mark.slow
-def test_partitions_may_be_empty_or_have_a_single_group(client):
+def test_partitions_may_be_empty_or_have_a_single_group(local_client):
     X, groups = draw()
     order = np.argsort(groups, kind="stable")
     lengths = (0, 100, 0, 50, 250, 0)

@@ -14,7 +14,6 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
-from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score, normalized_cut
 
@@ -38,13 +37,6 @@ def is_balanced(fitted):
     ratio = (fitted.min_balance or 0) * fitted.data_balance_
     least = ratio * (counts.max(axis=1) - 1)
     return (counts.min(axis=1) + 1 >= least - 1e-9).all() and (counts[:, is_large] > 0).all()
-
-
-@pytest.fixture(scope="module")
-def blobs():
-    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
-    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
-    return X, np.array(["a", "b"])[groups]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from sklearn.utils import get_tags
 
 from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
-from skfair.datasets import make_fair_blobs
 from tests.cluster.spectral.test_fair_spectral import two_cliques
 
 STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]
@@ -36,13 +35,6 @@ def is_balanced(fitted):
     ratio = (fitted.min_balance or 0) * fitted.data_balance_
     least = ratio * (counts.max(axis=1) - 1)
     return (counts.min(axis=1) + 1 >= least - 1e-9).all() and (counts > 0).all()
-
-
-@pytest.fixture(scope="module")
-def blobs():
-    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
-    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
-    return X, np.array(["a", "b"])[groups]
 
 
 # Affinities ---------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.datasets import load_benchmark
 from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.datasets import make_fair_blobs
 from skfair.metrics import get_scorer, normalized_cut
 
 
@@ -23,13 +22,6 @@ def model(n_clusters=3, **params):
 
 def graph_model(n_clusters=2, **params):
     return model(n_clusters, affinity="precomputed", **params)
-
-
-@pytest.fixture(scope="module")
-def blobs():
-    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
-    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
-    return X, np.array(["a", "b"])[groups]
 
 
 # Repeatability and scikit-learn -------------------------------------------------------
