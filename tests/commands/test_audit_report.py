@@ -187,7 +187,7 @@ def test_groups_may_have_names_of_missing_values(path, capsys):
     TABLE.assign(sex=sex).to_csv(path, index=False)
     columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
     html = run(path, "--missing", "group", columns=columns)
-    assert re.search("look like missing values.*'n/a'.*--unknown to a", capsys.readouterr().err)
+    assert re.search("look like missing values.*'n/a'.*commands --unknown", capsys.readouterr().err)
     assert all(f">{name}<" in html for name in [*names, "(missing)"])
     assert f"{N} samples in 10 groups" in html
 
