@@ -103,7 +103,7 @@ def test_predictions_may_be_a_column(data):
         ({"cv": 1}, "'cv' parameter"),
         ({"confidence_level": 1.0}, "'confidence_level' parameter"),
         ({"group_estimator": "sex"}, "'group_estimator' parameter"),
-        ({"cv": ShuffleSplit(2)}, "are no partition of the samples"),
+        ({"cv": ShuffleSplit(3, test_size=0.5)}, "are no partition of the samples"),
     ],
 )
 def test_invalid_parameters_are_refused(data, params, message):
