@@ -68,31 +68,24 @@ def write_legend(
     ax: Axes,
     is_last: Callable[[Any, str], bool] = lambda handle, label: False,
     *,
-    loc: str = "lower left",
-    bbox_to_anchor: tuple[float, float] = (0, 1),
     ncols: int | None = None,
     **options: Any,
 ) -> None:
-    """Write the legend in the order of drawing, some entries last, by default above the axes.
+    """Write the legend in the order of drawing, some entries last.
 
     There are `ncols` columns (the default depends on the longest entry), or fewer where the legend
-    would be wider than the axes.
+    would be wider than the axes. `options` are those of `Axes.legend`, by default above the axes.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     # A stable sort, so that entries keep their order otherwise.
     order = sorted(range(len(labels)), key=lambda i: is_last(handles[i], labels[i]))
-    for columns in range(ncols or max(1, 64 // (8 + max(map(len, labels)))), 0, -1):
-        legend = ax.legend(  # type: ignore[call-overload]
-            [handles[i] for i in order],
-            [labels[i] for i in order],
-            loc=loc,
-            bbox_to_anchor=bbox_to_anchor,
-            ncols=columns,
-            frameon=False,
-            **options,
-        )
+    handles, labels = [handles[i] for i in order], [labels[i] for i in order]
+    options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False, **options}
+    most = ncols or max(1, 64 // (8 + max(map(len, labels))))
+    for columns in range(most, 0, -1):
+        legend = ax.legend(handles, labels, ncols=columns, **options)
         if legend.get_window_extent().width <= ax.get_window_extent().width:
             return
 
