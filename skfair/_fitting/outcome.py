@@ -794,6 +794,7 @@ def _describe_cost(
             "best constant prediction"
         )
     if not is_real:
+        by_costs = ""
         if sample_weight is not None:
             # Of several classes the problem has the samples once for each.
             weights = np.resize(sample_weight, len(problem.target))
@@ -802,9 +803,12 @@ def _describe_cost(
                 for one in (scores, free, *constants)
             ]
             taken, unconstrained, constant = *rates[:2], min(rates[2:])
+            # Accuracies alone need not show what is lost by costs.
+            if not _is_costly(taken, unconstrained, constant, 0.0):
+                by_costs = ", by the costs of errors that the estimator's own decisions imply"
         return (
-            f"a constant: its accuracy is {1.0 - taken:.3g} on the training data, that without "
-            f"constraint {1.0 - unconstrained:.3g}, that of the best constant prediction "
+            f"a constant{by_costs}: its accuracy is {1.0 - taken:.3g} on the training data, that "
+            f"without constraint {1.0 - unconstrained:.3g}, that of the best constant prediction "
             f"{1.0 - constant:.3g}"
         )
     # A loss is compared with the constant's, since it has the unit of the fit.

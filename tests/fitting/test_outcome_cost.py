@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from skfair import regression
@@ -140,6 +141,28 @@ def test_accuracies_are_by_the_weights_of_samples_and_not_by_those_of_errors():
     assert plain == pytest.approx(np.average(base.predict(X) == y, weights=weights), abs=0.01)
     share = np.average(y, weights=weights)
     assert constant == pytest.approx(max(share, 1 - share), abs=6e-4)
+
+
+@pytest.mark.parametrize(("threshold", "names_costs"), [(0.3, False), (0.1, True)])
+def test_costs_are_named_where_accuracies_do_not_show_them(threshold, names_costs):
+    # A low threshold accepts many: what it improves on a constant are costs, and no accuracies.
+    rng = np.random.default_rng(2)
+    groups = rng.choice(["f", "m"], 600)
+    X = rng.normal(size=(600, 2))
+    X[:, 0] += 3 * (groups == "m")
+    y = (X[:, 0] + rng.normal(size=600) > 3.5).astype(int)
+    base = FixedThresholdClassifier(GaussianNB(), threshold=threshold).fit(X, y)
+    model = ConstrainedClassifierCV(
+        FrozenEstimator(base), tolerance=0.01, group_estimator="sensitive_features"
+    )
+    with pytest.warns(ConstraintCostWarning) as caught:
+        model.fit(X, y, sensitive_features=groups)
+    message = str(caught[0].message)
+    _, plain, constant = accuracies_in(message)
+    assert (plain < constant) == names_costs
+    assert ("by the costs of errors that the estimator's own decisions imply" in message) == (
+        names_costs
+    )
 
 
 def test_with_class_weight_the_cost_of_errors_is_stated_and_no_accuracy():
