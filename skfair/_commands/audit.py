@@ -31,7 +31,6 @@ from skfair._commands.options import (
 )
 from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.checks import check_choice, check_tolerance, join_names
 from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
@@ -339,7 +338,7 @@ def _run_verify(options: Namespace) -> int:
     repeated.salt_file = options.salt_file
     # The claim has the shares of its population, wherever the file of them is now.
     population = filed.constraint["params"].get("population")
-    claim = _build_claim(repeated, population, filed.limits_version)
+    claim = _build_claim(repeated, population)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
@@ -401,9 +400,8 @@ def _options_text(options: Namespace) -> str:
 def _build_claim(
     options: Namespace,
     population: dict[str, dict[str, float]] | None = None,
-    limits_version: int = LIMITS_VERSION,
 ) -> Claim:
-    """The claim that the options ask for, with limits of a version."""
+    """The claim that the options ask for."""
     constraint: str | Constraint = "demographic_parity"
     if population is None:
         constraint = _read_constraint(options)
@@ -411,10 +409,7 @@ def _build_claim(
         _check_compares_shares(options)
     facts = {"command": _options_text(options)}
     audits = [
-        replace(
-            read_audit(model, facts, odds_ratio=options.odds_ratio), limits_version=limits_version
-        )
-        for model in list_models(options)
+        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in list_models(options)
     ]
     about = {
         "confidence_level": options.confidence,

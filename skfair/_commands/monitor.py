@@ -117,7 +117,6 @@ def _run(options: Namespace) -> int:
         results = monitor_results(monitor, options, reading)
         _write(series, options, results)
     sentences = [
-        *series.notes,
         reading,
         *monitor_findings(monitor, options.by, options.min_published),
     ]
@@ -149,15 +148,14 @@ def _check_state(options: Namespace) -> None:
 class _Series(NamedTuple):
     """A monitor that has read the files of a command, and what their pages and states say of them.
 
-    ``bins`` are those of numbers by place of the attribute, ``attributes`` the names of attributes
-    in the first file, and ``notes`` sentences about a state of an earlier version.
+    ``bins`` are those of numbers by place of the attribute, and ``attributes`` the names of
+    attributes in the first file.
     """
 
     monitor: GapMonitor
     reading: Reading
     bins: dict[int, Bins]
     attributes: list[str]
-    notes: list[str]
 
 
 def _feed_file(options: Namespace) -> _Series:
@@ -166,26 +164,11 @@ def _feed_file(options: Namespace) -> _Series:
     if options.constraint is not None:
         check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
     stored = None
-    notes = []
     attributes = options.sensitive
     if options.state is not None and options.state.exists():
         stored = _read_state(options.state)
-        if "columns" in stored:
-            _check_columns(options, stored["columns"])
-            attributes = stored["attributes"]
-        else:
-            notes.append(
-                f"{options.state} is of an earlier version and lacks the names of its columns: "
-                "those of this file are kept from now on, and are not compared with earlier ones."
-            )
-            windows = tuple(stored["monitor"].windows)
-            if windows and options.windows is None and 1 not in windows:
-                notes.append(
-                    f"It has windows of {join_names(map(str, windows))} {options.by}s, without one "
-                    f"of the last {options.by} alone, so that a large gap may be seen a "
-                    f"{options.by} later; begin another monitor by another file as --state to have "
-                    "it."
-                )
+        _check_columns(options, stored["columns"])
+        attributes = stored["attributes"]
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
     # A monitor knows attributes by their names in its first file.
     log = log._replace(groups=log.groups.set_axis(attributes, axis=1))
@@ -194,7 +177,7 @@ def _feed_file(options: Namespace) -> _Series:
     if n_read_before := feed(monitor, log, options.by, options.late):
         reason = "decisions of periods that were read before are not read again"
         reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
-    return _Series(monitor, reading, bins, attributes, notes)
+    return _Series(monitor, reading, bins, attributes)
 
 
 def _list_stored(options: Namespace) -> dict[str, Any]:
@@ -283,6 +266,8 @@ def _read_state(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"--state {path} cannot be read: {error}") from error
     content = json.loads(text)
+    if "columns" not in content:
+        raise ValueError(f"--state {path} must be written by this command, which names columns.")
     bins = {int(place): Bins(**one) for place, one in content.get("bins", {}).items()}
     return content | {"monitor": monitor, "bins": bins}
 

@@ -72,30 +72,18 @@ class AUCs(Estimates):
         """DeLong's limits, as in `Estimates.limits`."""
         areas = self._areas
         of_sizes = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
-        if self.limits_version == 1 and not self.is_weighted:
-            of_sizes = special.ndtri(level)
-        is_earlier = self.limits_version < _DEGREES_VERSION
-        quantile = of_sizes if is_earlier else special.stdtrit(self._degrees, level)
+        quantile = special.stdtrit(self._degrees, level)
         with np.errstate(divide="ignore", invalid="ignore"):
             logits = special.logit(areas)
             margin = quantile * self._errors / (areas * (1.0 - areas))
             low = special.expit(logits - margin)
             high = special.expit(logits + margin)
-        if self.limits_version == 1:
-            # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
-            is_small = self.sizes < 100 * (1.0 - 1e-9)
-            low = np.where(is_small, np.maximum(areas - quantile * self._errors, 0.0), low)
-            high = np.where(is_small, np.minimum(areas + quantile * self._errors, 1.0), high)
         # No variance: Wilson's limits.
         is_constant = self._errors == 0
         wilson_low, wilson_high = wilson_limits(areas, self.sizes, of_sizes)
         low = np.where(is_constant, wilson_low, low)
         high = np.where(is_constant, wilson_high, high)
         return low - self._center, high - self._center
-
-
-_DEGREES_VERSION = 3
-"""`LIMITS_VERSION` from which on degrees of freedom follow from placements."""
 
 
 class PairedAreas(AUCs):

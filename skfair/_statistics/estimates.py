@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,19 +37,6 @@ def check_level(level: float, name: str = "confidence_level") -> float:
 # Estimates of several rates or means, and confidence limits of linear forms of them.
 
 
-LIMITS_VERSION = 4
-"""Version of the limits, which a filed claim or answer states and by which it is verified.
-
-Version 1 had areas under ROC curves on the plain scale below 100 samples of the smaller class, and
-normal quantiles for samples of equal weight. Version 2 had Student's quantile of the smaller class
-for them, whatever their placements. Version 3 had Newcombe's limits of every difference of rates,
-and exact limits of rates in changes of ratios on the same samples.
-"""
-
-_EXACT_PAIRS_VERSION = 4
-"""`LIMITS_VERSION` from which on limits of a difference of two small groups are exact."""
-
-
 _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
 
@@ -70,7 +56,6 @@ class Estimates(ABC):
     hits: Any
     margins: Any
 
-    limits_version = LIMITS_VERSION
     correlation: np.ndarray | None = None
     interval = ""
     """How the limits are computed, for tables and reports."""
@@ -84,12 +69,6 @@ class Estimates(ABC):
     @abstractmethod
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
-
-    def use_limits_version(self, version: int) -> Self:
-        """The estimates with the limits of an earlier `LIMITS_VERSION`."""
-        estimates = copy(self)
-        estimates.limits_version = version
-        return estimates
 
     @property
     def favourable(self) -> ComplementEstimates | Self:
@@ -330,8 +309,7 @@ class Rates(_EventMeans):
         self, contrasts: sparse.csr_array
     ) -> list[tuple[int, tuple[int, int], tuple[int, int]]]:
         """Rows with exact limits, and the successes and sizes of both groups of each."""
-        is_earlier = self.limits_version < _EXACT_PAIRS_VERSION
-        if is_earlier or self.is_weighted or self.correlation is not None:
+        if self.is_weighted or self.correlation is not None:
             return []
         rows, pairs = self._find_skewed_pairs(contrasts)
         hits, n = (one.astype(int)[pairs].tolist() for one in (self.hits, self.n_units))
@@ -381,12 +359,6 @@ class TransformedEstimates(Estimates):
         self.counts = estimates.counts
         self.sizes = estimates.sizes
         self.correlation = estimates.correlation
-
-    def use_limits_version(self, version: int) -> Self:
-        """The functions of estimates with the limits of an earlier `LIMITS_VERSION`."""
-        transformed = super().use_limits_version(version)
-        transformed.estimates = self.estimates.use_limits_version(version)
-        return transformed
 
     @property
     def has_unreliable_limits(self) -> np.ndarray:

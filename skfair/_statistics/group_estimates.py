@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -147,12 +147,6 @@ class Averages(Estimates):
         return np.linalg.norm([each @ one.standard_errors for one, each in self._parts], axis=0)
 
     limits = Means.limits
-
-    def use_limits_version(self, version: int) -> Self:
-        """The averages with the limits of an earlier `LIMITS_VERSION`."""
-        averages = super().use_limits_version(version)
-        averages._parts = [(one.use_limits_version(version), each) for one, each in self._parts]
-        return averages
 
     def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair._columns.reading import Reading
-from skfair._statistics.estimates import LIMITS_VERSION, check_level
+from skfair._statistics.estimates import check_level
 from skfair._utils.api import Axes
 from skfair._utils.checks import (
     argument_error,
@@ -84,8 +84,6 @@ class Alternatives(PageReport):
     each limit in its row: a candidate is shown where ``reduction_low`` and ``loss_high`` are as
     good as is asked for. ``baseline`` is the gap and the performance of the model in use. With
     ``min_published`` numbers that show small counts are nan, and verdicts are those of all samples.
-    ``limits_version`` is the version of the formulas of the limits, by which :func:`verify`
-    recomputes them.
 
     Read more in the :ref:`guide <alternatives>`.
 
@@ -124,14 +122,12 @@ class Alternatives(PageReport):
     reading: Reading
     min_published: int | None = None
     unpublished: str = ""
-    limits_version: int = LIMITS_VERSION
 
     title = "Search of less discriminatory alternatives"
     _settings = (
         *("frame", "baseline", "metric", "unit", "form", "performance", "is_share", "margin"),
         *("min_reduction", "order", "confidence_level", "n_samples", "constraint"),
         *("attempt", "source", "reading", "min_published", "unpublished"),
-        "limits_version",
     )
     _results = ("findings", "exit_status")
 
@@ -355,16 +351,7 @@ class Alternatives(PageReport):
         ValueError
             If it is no text of an answer of this version.
         """
-        # A field that answers filed before lack.
-        older = {"limits_version": _FIRST_LIMITS_VERSION}
-        required = {*cls._settings, *cls._results} - {*older}
-        content = older | read_document(source, "Alternatives", required)
-        version = content["limits_version"]
-        if version not in range(1, LIMITS_VERSION + 1) or isinstance(version, bool):
-            raise ValueError(
-                f"The field limits_version of the text must be from 1 to {LIMITS_VERSION}, but is "
-                f"{version!r}. Search again, or verify with the version of skfair that wrote it."
-            )
+        content = read_document(source, "Alternatives", {*cls._settings, *cls._results})
         content["reading"] = Reading.from_dict(content["reading"])
         frame = pd.DataFrame(content["frame"])
         texts = ["candidate", "verdict"]
@@ -453,10 +440,6 @@ class Alternatives(PageReport):
         return f"<Alternatives: {len(self.shown_names)} of {len(self.frame)} shown>"
 
 
-_FIRST_LIMITS_VERSION = 3
-"""`LIMITS_VERSION` of answers that state none."""
-
-
 def _is_equal(first: Any, second: Any) -> bool:
     """Whether two values are equal, numbers up to rounding, also within a dict."""
     if isinstance(first, dict) and isinstance(second, dict):
@@ -529,7 +512,7 @@ def find_alternatives(
     for name, one in audits.items():
         with mute_warnings(UserWarning):  # the model in use has warned of small groups
             bound = bind_audit(_list_one_by_one(one), specification, classes)
-        gap_test = compare_gaps(in_use, bound, min_reduction, audit.limits_version)
+        gap_test = compare_gaps(in_use, bound, min_reduction)
         compared = gain.compare(pair_samples(audit, one), margin)
         tests.append((gap_test.cache_limits(), compared.test.cache_limits()))
         n_gained, n_lost = _count_changes(audit, one)
@@ -569,7 +552,6 @@ def find_alternatives(
         attempt=attempt,
         source=collect_facts(audit.source, positive_label=audit.pos_label),
         reading=audit.reading,
-        limits_version=audit.limits_version,
     )
     return (
         answer if min_published is None else _protect_answer(answer, audit, audits, min_published)
@@ -867,7 +849,7 @@ def verify_alternatives(
             )
         performance = known[0]
     now = find_alternatives(
-        replace(audit, limits_version=filed.limits_version),
+        audit,
         candidates,
         make_filed_constraint(filed.constraint),
         performance,

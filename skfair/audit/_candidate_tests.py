@@ -36,7 +36,6 @@ def compare_gaps(
     in_use: list[BoundAudit],
     candidate: list[BoundAudit],
     min_reduction: float,
-    limits_version: int,
 ) -> ChangeTest:
     """The test that the gap is smaller by more than 0, and by `min_reduction` at least.
 
@@ -57,8 +56,7 @@ def compare_gaps(
     means = _stack([_count_values(one) for one in bounds])
     estimates = compared.estimates(means)
     if isinstance(estimates, LogRates):
-        estimates = LogRates(means, are_exact=limits_version < _PAIRED_RATIOS_VERSION)
-    estimates = estimates.use_limits_version(limits_version)
+        estimates = LogRates(means, are_exact=False)
     sizes = [one.bound.sums.events.n_events for one in in_use]
     if max(sizes) < 2:
         raise argument_error(
@@ -82,10 +80,6 @@ def compare_gaps(
         limits = partial(_limit_change_of_ratio, estimates, before, limits)
         return ChangeTest(float(ratios[0] - ratios[1]), limits, -min_reduction)
     return ChangeTest(float(gaps[1] - gaps[0]), limits, -min_reduction)
-
-
-_PAIRED_RATIOS_VERSION = 4
-"""`LIMITS_VERSION` from which on changes of ratios have limits of rates that are not exact."""
 
 
 def _count_values(one: BoundAudit) -> Any:

@@ -397,9 +397,8 @@ def _certify_predictions(
     # Each class and attribute holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(bound_constraints)
     of_bounds = np.repeat(tolerances, len(per_class)).tolist()
-    find_limits = partial(_find_limits, limits_version=audit.limits_version)
     limits = [
-        find_limits(bound, scores, tolerance, (level, excess_level), largest)
+        _find_limits(bound, scores, tolerance, (level, excess_level), largest)
         for (bound, scores), tolerance in zip(bound_constraints, of_bounds, strict=True)
     ]
     starts = range(0, len(limits), len(per_class))
@@ -479,7 +478,6 @@ def _make_claim(
         low=low,
         high=high,
         confidence_level=np.nan,
-        limits_version=audit.limits_version,
         is_exact=limits.is_exact,
         counted=quantity.counted,
         sizes=limits.sizes,
@@ -560,7 +558,6 @@ def _find_limits(
     tolerance: float,
     levels: tuple[float, ...],
     largest: float,
-    limits_version: int,
 ) -> _Limits:
     """Limits of one gap, of which `largest` is the largest possible one.
 
@@ -568,10 +565,8 @@ def _find_limits(
     """
     # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
-    estimates = estimates.use_limits_version(limits_version)
     level, excess_level = levels
     smallest, smallest_forms = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
-    smallest = smallest.use_limits_version(limits_version)
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
             f"A claim needs two groups to be compared by {bound.name}, but these samples "

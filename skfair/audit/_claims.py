@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from skfair import constraints
 from skfair._columns.reading import UNREAD, Reading
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._statistics.gaps import Verdict
 from skfair._utils.checks import join_names
 from skfair.audit._formats import (
@@ -111,8 +110,6 @@ class Claim(PageReport):
         group which is not published are nan or None.
     unpublished : str
         Groups and samples that are not published, though the verdict is about them, too.
-    limits_version : int
-        Version of the formulas of the limits. :func:`verify` uses that of the claim.
     constraint : dict
         Class and parameters of the constraint.
     source : dict of str to str
@@ -161,7 +158,6 @@ class Claim(PageReport):
     order: str = ""
     min_published: int | None = None
     unpublished: str = ""
-    limits_version: int = LIMITS_VERSION
     reading: Reading = field(default=UNREAD, compare=False)
 
     title = "Claim about groups"
@@ -190,10 +186,7 @@ class Claim(PageReport):
         ValueError
             If it is no text of a claim of this version, or a field is damaged.
         """
-        # Fields that claims filed before lack.
-        older: dict[str, Any] = {"order": "", "limits_version": 1, "worst_group": ""}
-        required = {*cls._settings, *cls._results} - {*older}
-        content = older | read_document(source, "Claim", required)
+        content = read_document(source, "Claim", {*cls._settings, *cls._results})
         _check_fields(content)
         numbers = {name: content[name] for name in ("estimate", "low", "high")}
         content |= {name: nan if n is None else float(n) for name, n in numbers.items()}
@@ -399,7 +392,6 @@ _FIELD_TYPES = {
         ("verdict", "form", "metric", "unit", "counted", "assumption", "order", "text"), str
     ),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
-    "limits_version": int,
     **dict.fromkeys(("estimate", "low", "high"), (int, float, str, type(None))),
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
@@ -437,7 +429,6 @@ def _find_damaged_values(content: Any) -> list:
     }
     is_valid["verdict"] = content["verdict"] in EXIT_STATUSES
     is_valid["form"] = content["form"] in BOUNDS
-    is_valid["limits_version"] = 1 <= content["limits_version"] <= LIMITS_VERSION
     is_valid["confidence_level"] = 0.0 < content["confidence_level"] < 1.0
     kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
     for name, kind in kinds.items():

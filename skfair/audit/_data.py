@@ -37,7 +37,6 @@ from skfair._groups.groups import attribute_columns, normalize_label
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import check_alignment, is_default, is_lazy, is_partitioned
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (
     argument_error,
@@ -101,7 +100,7 @@ class AuditData:
     if it is good. ``unbinned`` are the groups before numbers are divided
     into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
-    None if all are independent. ``limits_version`` is the `LIMITS_VERSION` of the limits of claims.
+    None if all are independent.
     ``index`` is the pandas index of the columns that were passed, None if it is the default one.
     """
 
@@ -122,7 +121,6 @@ class AuditData:
     strata: Groups | None = None
     clusters: pd.Series | None = None
     burden: str | None = None
-    limits_version: int = LIMITS_VERSION
     index: pd.Index | None = None
 
     @classmethod

@@ -465,12 +465,12 @@ def add_header(kind: str, version: int, content: dict[str, Any]) -> dict[str, An
 def load_content(
     text: Any,
     kind: str,
-    versions: tuple[int, ...],
+    version: int,
     source: str = "",
     advice: str = "",
     name: str = "source",
 ) -> dict[str, Any]:
-    """Return the content of a text that a class wrote in one of these versions, as a dict.
+    """Return the content of a text that a class wrote in this version, as a dict.
 
     In errors `source` is what the text might have been instead, `advice` what to pass, and `name`
     the argument or the file of the text.
@@ -487,9 +487,9 @@ def load_content(
             f'{name} must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns '
             "it; this is other JSON."
         )
-    if (written := content.get("version")) not in versions:
+    if (written := content.get("version")) != version:
         raise ValueError(
-            f"This version of skfair reads version {join_names(map(str, versions))} of what "
+            f"This version of skfair reads version {version} of what "
             f"{kind}.to_json writes, but the text has version {written!r}; read it with the "
             "version of skfair that wrote it."
         )
@@ -500,7 +500,7 @@ def load_content(
 
 
 SCHEMA_VERSION = 6
-"""Version of the schema; a change of the meaning of a field raises it. Version 5 has no burden."""
+"""Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
     *("attribute", "group", "metric", "interval", "lowest", "highest"),
@@ -559,19 +559,15 @@ def read_document(
     text = Path(source).read_text(encoding="utf-8") if is_path else source  # type: ignore[arg-type]
     instead = "" if is_path else ", or the path of a file that exists"
     name = str(source) if is_path else "source"
-    content = load_content(text, kind, (5, SCHEMA_VERSION), instead, name=name)
+    content = load_content(text, kind, SCHEMA_VERSION, instead, name=name)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
-    if content["version"] == 5 and isinstance(reading := content["reading"], dict):
-        reading.setdefault("burden", None)
     return content
 
 
 def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -> dict[str, Any]:
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
-    # Earlier reports do not say whose reference was named: their limits hold for all pairs.
-    older: dict[str, Any] = {"named_references": [], "shares": None, "empty_groups": {}}
-    content = older | read_document(source, "FairnessReport", {*fields} - {*older})
+    content = read_document(source, "FairnessReport", {*fields})
     content["reading"] = Reading.from_dict(content["reading"])
     if content["balance"] is not None:
         content["balance"] = Interval._make(content["balance"])

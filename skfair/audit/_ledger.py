@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from skfair.audit._data import AuditData
 
 
-_VERSIONS = (1, 2)
-"""Versions of the format of a ledger, of which the last is written. The first has no salts."""
+_VERSION = 2
+"""Version of the format of a ledger."""
 
 _MIN_SALT_LENGTH = 16  # characters, so that a salt cannot be guessed
 
@@ -64,7 +64,7 @@ def count_attempt(
             )
         attempts[digest] = attempts.get(digest, 0) + 1
         content = {"attempts": attempts, "salt_check": new_check}
-        write_text(json.dumps(add_header("Ledger", _VERSIONS[-1], content)), path)
+        write_text(json.dumps(add_header("Ledger", _VERSION, content)), path)
     return attempts[digest]
 
 
@@ -75,7 +75,7 @@ def _add_salt(text: str, salt: str) -> str:
 
 def _read_ledger(path: Path) -> tuple[dict[str, int], str | None]:
     """Numbers of attempts by the digest of the samples, and the digest that tells its salt."""
-    content = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSIONS, name=str(path))
+    content = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSION, name=str(path))
     attempts, salt_check = content.get("attempts"), content.get("salt_check")
     if (
         not isinstance(attempts, dict)

@@ -18,7 +18,6 @@ from sklearn import metrics
 from skfair._groups.events import Events
 from skfair._statistics.areas import PairedAreas
 from skfair._statistics.bounded_means import make_estimates
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.checks import argument_error, join_names, warn
 from skfair._utils.sklearn import read_scorer
 from skfair.metrics import expected_calibration_error
@@ -64,7 +63,6 @@ class PairedSamples(NamedTuple):
     weights: np.ndarray
     units: np.ndarray
     pos_label: Label | None
-    limits_version: int = LIMITS_VERSION
 
     @property
     def is_positive(self) -> np.ndarray:
@@ -102,7 +100,6 @@ def pair_samples(in_use: AuditData, candidate: AuditData) -> PairedSamples:
         weights=in_use.samples.weights[rows],
         units=np.arange(len(rows)) if clusters is None else pd.factorize(clusters[rows])[0],
         pos_label=in_use.pos_label,
-        limits_version=in_use.limits_version,
     )
 
 
@@ -128,7 +125,6 @@ def _compare_gains(
     if len(values) <= _MAX_KNOWN_GAINS:
         differences = np.unique(np.subtract.outer(values, values))
     estimates = make_estimates(events, gains[0] - gains[1], pairs.units, differences)
-    estimates = estimates.use_limits_version(pairs.limits_version)
     if estimates.has_unreliable_limits.any():
         warn(
             f"Differences of {name} are too skewed for so few samples. A candidate may be shown "
@@ -145,7 +141,6 @@ def _compare_shares(pairs: PairedSamples, margin: float) -> Comparison:
     n = len(pairs.weights)
     both = Events.disjoint(np.repeat([0, 1], n), 2, np.tile(pairs.weights, 2))
     estimates = make_estimates(both, np.concatenate(gains), np.tile(pairs.units, 2))
-    estimates = estimates.use_limits_version(pairs.limits_version)
     form = sparse.csr_array(np.array([[1.0, -1.0]]))
     return _compare_means(pairs, margin, gains, partial(_limit_form, estimates, form))
 
@@ -219,7 +214,6 @@ def _compare_areas(pairs: PairedSamples, margin: float) -> Comparison:
     DeLong's covariance enters the limit of their difference, which combines logit limits of both.
     """
     areas = PairedAreas(pairs.is_positive, pairs.list_scores(), pairs.weights, pairs.units)
-    areas = areas.use_limits_version(pairs.limits_version)
     form = sparse.csr_array(np.array([[1.0, -1.0]]))
     first, second = map(float, areas.values)
     return Comparison(
@@ -258,7 +252,6 @@ def _compare_calibration_errors(pairs: PairedSamples, margin: float) -> Comparis
         np.repeat(np.arange(len(values)), n), len(values), np.tile(pairs.weights, len(values))
     )
     estimates = make_estimates(events, np.concatenate(values), np.tile(pairs.units, len(values)))
-    estimates = estimates.use_limits_version(pairs.limits_version)
 
     @cache
     def limits(level: float) -> tuple[float, float]:

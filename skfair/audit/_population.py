@@ -349,7 +349,6 @@ def certify_shares(
         low=limits.low,
         high=limits.high,
         confidence_level=level,
-        limits_version=audit.limits_version,
         is_exact=True,
         sizes={
             name if is_clear else f"{one.attribute}: {name}": int(count)

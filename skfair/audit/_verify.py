@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -110,7 +109,7 @@ def verify(
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
     tolerance = None if is_parameter else filed.threshold
-    now = replace(audit, limits_version=filed.limits_version).certify(
+    now = audit.certify(
         constraint,
         tolerance,
         confidence_level=filed.confidence_level,

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 _VERSION = 9
-"""Version of the format. Version 8 has no burden; others are refused."""
+"""Version of the format; others are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
@@ -104,7 +104,7 @@ def encode_content(content: dict[str, Any]) -> str:
 def decode_content(text: str, names: list[str]) -> dict[str, Any]:
     """The attributes, with these names, that `encode_content` wrote."""
     advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
-    stored = load_content(text, "GapMonitor", (8, _VERSION), advice=advice)
+    stored = load_content(text, "GapMonitor", _VERSION, advice=advice)
     if seal(stored) != stored:
         raise ValueError(
             "The text of a monitor must be as GapMonitor.to_json wrote it, but its SHA-256 digest "
@@ -112,14 +112,7 @@ def decode_content(text: str, names: list[str]) -> dict[str, Any]:
             "monitor."
         )
     content = stored.get("content")
-    if stored["version"] == 8:
-        content = json.loads(json.dumps(content), object_hook=_add_burden)
     return _decode_fields(content, names, "content")
-
-
-def _add_burden(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of version 8, of which parameters lack the burden."""
-    return {"burden": False} | fields if "pos_label" in fields else fields
 
 
 def _encode_state(value: Any) -> Any:

@@ -1,8 +1,6 @@
 """Tests of less discriminatory alternatives, against numpy by hand and known populations."""
 
-import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,6 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair.audit import Alternatives, Audit, verify
 from skfair.audit._formats import STYLE
 from skfair.constraints import DemographicParity
@@ -227,45 +224,12 @@ def test_verify_finds_each_change(applicants, audit, changed, named):
     assert named in verify(text, audit, candidates=candidates)
 
 
-def test_answers_are_verified_by_the_limits_of_their_version(applicants):
-    """The first version had plain limits of areas below 100 samples of the smaller class."""
-    first_rows = applicants[:80]
-    audit = Audit.from_predictions(
-        first_rows.y, first_rows.in_use, y_score=first_rows.merit, sensitive_features=first_rows.sex
-    )
-    other = replace(audit, columns=audit.columns | {"y_score": np.roll(first_rows.merit, 1)})
-    ask = {"margin": 0.01, "performance": "roc_auc"}
-    first, now = (
-        replace(audit, limits_version=version).alternatives({"other": other}, **ask)
-        for version in (1, LIMITS_VERSION)
-    )
-    assert now.limits_version == LIMITS_VERSION
-    assert first.frame["loss_high"].item() != pytest.approx(now.frame["loss_high"].item(), abs=1e-4)
-    for answer in (first, now):
-        assert verify(answer.to_json(), audit, candidates={"other": other}) == []
-    filed = json.loads(first.to_json())
-    edited = json.dumps(filed | {"limits_version": LIMITS_VERSION})
-    assert "loss_high" in verify(edited, audit, candidates={"other": other})
-    # Answers that were filed without a version have the limits of the third.
-    third = replace(audit, limits_version=3).alternatives({"other": other}, **ask).to_json()
-    older = json.dumps({k: v for k, v in json.loads(third).items() if k != "limits_version"})
-    assert Alternatives.from_json(older).limits_version == 3
-    assert verify(older, audit, candidates={"other": other}) == []
-    for version in (0, LIMITS_VERSION + 1, "2", True, None):
-        with pytest.raises(ValueError, match="limits_version of the text must be from 1"):
-            Alternatives.from_json(json.dumps(filed | {"limits_version": version}))
-
-
-def test_falls_of_ratios_have_wilsons_limits_of_their_version(applicants, audit):
-    """By hand: margins of four logarithms, correlated within a group; exact ones before."""
+def test_falls_of_ratios_have_wilsons_limits(applicants, audit):
+    """By hand: margins of four logarithms, correlated within a group."""
     settings = {"constraint": DemographicParity(ratio=0.8), "margin": 0.1}
-    lows = {}
-    for version in (3, 4):
-        audit_then = replace(audit, limits_version=version)
-        answer = audit_then.alternatives(applicants[["half"]], **settings)
-        lows[version] = answer.frame["reduction_low"].item()
-        assert verify(answer.to_json(), audit, candidates=applicants[["half"]]) == []
-    assert lows[4] > lows[3] + 1e-4
+    answer = audit.alternatives(applicants[["half"]], **settings)
+    low = answer.frame["reduction_low"].item()
+    assert verify(answer.to_json(), audit, candidates=applicants[["half"]]) == []
     # All of the error but a fiftieth is that of the fall of the logarithm.
     level = 1.0 - 0.98 * 0.05
     z, square = norm.ppf(level), 0.0
@@ -285,7 +249,7 @@ def test_falls_of_ratios_have_wilsons_limits_of_their_version(applicants, audit)
     least = ratio_interval(
         applicants.in_use, sensitive_features=applicants.sex, confidence_level=0.998
     ).low
-    assert lows[4] == pytest.approx(least * np.expm1(-high), rel=1e-6)
+    assert low == pytest.approx(least * np.expm1(-high), rel=1e-6)
 
 
 def test_clusters_widen_limits(applicants):

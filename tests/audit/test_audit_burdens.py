@@ -1,16 +1,13 @@
 """Decisions that are a burden: rates, ratios and words of reports, claims, changes and searches."""
 
 import json
-from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import special, stats
 
-from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._statistics.limits_of_rates import limit_difference
 from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, certify_in_order, verify
 from skfair.constraints import DemographicParity, MinimumRate, RateParity
@@ -18,7 +15,6 @@ from skfair.constraints import DemographicParity, MinimumRate, RateParity
 pytestmark = pytest.mark.filterwarnings("ignore:.*count fewer than min_group_size")
 
 LABELS = [("yes", "no"), (1, 0), (True, False), ("no risk", "high, risk"), ("1", "2")]
-FILED = Path(__file__).with_name("earlier_formats")
 
 
 def draw(seed):
@@ -512,92 +508,3 @@ def test_two_readings_are_not_compared():
             certify_in_order([first, second], tolerance=0.2)
     with pytest.raises(ValueError, match="needs selection rates .* and no burden"):
         audits[0].report().to_html(summary="ll144")
-
-
-# What earlier versions filed.
-
-
-def read_table():
-    """The table of which earlier versions filed a claim, a report and a state."""
-    table = pd.DataFrame({"sex": ["f"] * 150 + ["m"] * 180, "y": ["yes", "no"] * 165})
-    table["d"] = ["yes", "no", "no", "yes", "no"] * 30 + ["yes", "yes", "no", "no", "no", "no"] * 30
-    table["time"] = [f"2026-{1 + i % 3:02d}-01" for i in range(len(table))]
-    return table
-
-
-def test_claims_that_were_filed_before_verify():
-    table = read_table()
-    settings = {"sensitive_features": table["sex"], "pos_label": "yes"}
-    audit = Audit.from_predictions(table["y"], table["d"], **settings)
-    assert verify(FILED / "claim_5.json", audit) == []
-    burden = Audit.from_predictions(table["y"], table["d"], burden=True, **settings)
-    differences = verify(FILED / "claim_5.json", burden)
-    assert {"metric", "estimate", "reading", "text"} <= {*differences}
-    text = (FILED / "claim_5.json").read_text("utf-8")
-    assert Claim.from_json(text).text == json.loads(text)["text"]
-
-
-def test_claims_are_verified_by_the_limits_of_their_version():
-    scores = np.append(np.arange(40) * 7 % 41 / 50, np.arange(55) * 11 % 57 / 57)
-    sex = ["f"] * 40 + ["m"] * 55
-    audit = Audit.from_predictions(None, None, y_score=scores, sensitive_features=sex)
-    first, now = (
-        replace(audit, limits_version=version).certify("partial_group_auc", 0.3)
-        for version in (1, LIMITS_VERSION)
-    )
-    # The limit that the first version filed of these scores.
-    assert first.high == pytest.approx(0.18339373924658853)
-    assert now == audit.certify("partial_group_auc", 0.3) and now.high < first.high - 0.002
-    filed = json.loads(first.to_json())
-    assert filed.pop("limits_version") == 1  # which claims of that version did not state
-    assert verify(json.dumps(filed), audit) == verify(now.to_json(), audit) == []
-    edited = json.dumps(filed | {"limits_version": LIMITS_VERSION})
-    assert {"high", "text"} <= {*verify(edited, audit)}
-    for version in (0, LIMITS_VERSION + 1, "2"):
-        with pytest.raises(ValueError, match="fields limits_version .* damaged"):
-            Claim.from_json(json.dumps(filed | {"limits_version": version}))
-
-
-def test_claims_about_small_groups_are_verified_by_newcombes_limits_of_their_version():
-    decisions = np.repeat([1, 0, 1, 0], [29, 1, 1, 29])
-    audit = Audit.from_predictions(None, decisions, sensitive_features=np.repeat(["f", "m"], 30))
-    first, now = (
-        replace(audit, limits_version=version).certify("demographic_parity", 0.5)
-        for version in (3, LIMITS_VERSION)
-    )
-    # The limit of 29 of 30 less 1 of 30, by hand: both have Clopper and Pearson's margin.
-    margin = stats.beta.ppf(0.95, 30, 1) - 29 / 30
-    assert first.high == pytest.approx(28 / 30 + np.sqrt(2) * margin)
-    assert now.high > first.high + 0.003 and now.low <= first.low
-    assert verify(first.to_json(), audit) == verify(now.to_json(), audit) == []
-    newer = json.dumps(json.loads(first.to_json()) | {"limits_version": LIMITS_VERSION})
-    assert {"high", "text"} <= {*verify(newer, audit)}
-
-
-def test_reports_that_were_filed_before_have_the_same_findings():
-    text = (FILED / "report_5.json").read_text("utf-8")
-    report = FairnessReport.from_json(text)
-    content = json.loads(text)
-    assert report.findings == content.pop("findings") and report.reading.burden is None
-    again = json.loads(report.to_json())
-    assert again.pop("version") == 6 and content.pop("version") == 5
-    assert again["reading"].pop("burden", "absent") is None
-    assert again["subgroups"]["reading"].pop("burden") is None
-    assert again.pop("named_references") == []
-    assert again.pop("shares") is None and again.pop("empty_groups") == {}
-    assert {**again, "findings": 0} == {**content, "findings": 0}
-
-
-@pytest.mark.parametrize("name", ["claim_5.json", "report_5.json"])
-def test_a_burden_that_was_left_out_of_a_file_is_damage(name):
-    content = json.loads((FILED / name).read_text("utf-8"))
-    cls = Claim if "claim" in name else FairnessReport
-    cls.from_json(json.dumps(content))
-    for version, match in (
-        (6, "reading must be as to_json wrote it"),
-        (4, "reads version 5, 6"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            cls.from_json(json.dumps(content | {"version": version}))
-    with pytest.raises(ValueError, match=r"damaged"):
-        cls.from_json(json.dumps(content | {"reading": 3}))

@@ -1,7 +1,6 @@
 """The option ``--burden`` of all commands, and what they filed before there was one."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from skfair.__main__ import main
 from skfair.audit import Audit, Claim, FairnessReport, verify
 from skfair.constraints import DemographicParity
 from skfair.monitoring import GapMonitor
-from tests.audit.test_audit_burdens import FILED, draw_decisions, read_table
+from tests.audit.test_audit_burdens import draw_decisions
 
 COLUMNS = ["--prediction", "d", "--sensitive", "race"]
 BURDEN = ["--positive", "yes", "--burden"]
@@ -184,43 +183,6 @@ def test_a_monitor_states_the_burden_and_keeps_it(path, tmp_path, capsys):
     assert state.read_text("utf-8") == before
     monitor(path, state, "--burden")
     assert json.loads(capsys.readouterr().out)["batches"] == results["batches"]
-
-
-@pytest.mark.slow
-def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = read_table()
-    later = pd.concat([table, table.assign(time="2026-04-01")])
-    state = tmp_path / "state.json"
-    old = json.loads((FILED / "state_8.json").read_text("utf-8"))
-    assert old["version"] == 8
-    columns = ["--prediction", "d", "--time", "time", "--sensitive", "sex", "--positive", "yes"]
-    results = []
-    for file in (None, FILED / "state_8.json"):
-        if file is not None:
-            shutil.copy(file, state)
-        else:
-            table.to_csv(tmp_path / "d.csv", index=False)
-            windows = ["--windows", "3", "6", "12"]  # those of that state
-            main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state), *windows])
-        later.to_csv(tmp_path / "d.csv", index=False)
-        capsys.readouterr()
-        main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state), "--json", "-"])
-        results.append(json.loads(capsys.readouterr().out))
-    # The state was filed by a processor whose logarithms may differ in the last digit.
-    batches = [pd.json_normalize(result.pop("batches")) for result in results]
-    pd.testing.assert_frame_equal(*batches, rtol=1e-12, atol=0)
-    assert results[0] == results[1] and len(batches[0]) == 4
-    assert json.loads(state.read_text("utf-8"))["version"] == 9
-    shutil.copy(FILED / "state_8.json", state)
-    error = fail(capsys, "monitor", tmp_path / "d.csv", *columns, "--state", str(state), "--burden")
-    assert "--burden must be that of" in error and "False; got True" in error
-
-
-def test_a_claim_that_was_filed_before_is_verified(tmp_path, capsys):
-    read_table().to_csv(tmp_path / "d.csv", index=False)
-    assert main(["verify", str(FILED / "command_claim_5.json"), str(tmp_path / "d.csv")]) == 0
-    assert "The same claim." in capsys.readouterr().out
 
 
 def test_audits_and_monitors_have_the_same_burden():

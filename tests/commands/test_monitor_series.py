@@ -1,14 +1,11 @@
 """A state of the monitor is of one series: the same model, groups, outcomes, times and weights."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from skfair.__main__ import main
 from skfair._commands.options import FINDING_STATUS
-from skfair.monitoring._monitor import seal
 
 COLUMNS = {
     "prediction": "m1",
@@ -89,18 +86,6 @@ def test_another_delay_is_refused(read):
     assert read(1)[0] == 0
     status, text = read(2, delay="20 days")
     assert status == 2 and "--delay must be that of s.json" in text
-
-
-@pytest.mark.slow
-def test_a_state_without_names_of_columns_is_read_and_says_so(read, tmp_path):
-    read(1)
-    stored = json.loads((tmp_path / "s.json").read_text())
-    earlier = {name: one for name, one in stored.items() if name not in ("columns", "attributes")}
-    (tmp_path / "s.json").write_text(json.dumps(seal(earlier)))
-    status, text = read(2)
-    assert status in (0, FINDING_STATUS) and "lacks the names of its columns" in text
-    status, text = read(3)
-    assert status in (0, FINDING_STATUS) and "lacks" not in text
 
 
 def test_renamed_names_a_column_of_the_state_and_one_of_the_file(read):

@@ -295,15 +295,6 @@ def _degrees_by_placements(positive, scores):
     return min(2.0 * sum(variances) ** 2 / spread, min(map(len, placements)) - 1)
 
 
-def test_limits_of_areas_of_the_second_version_have_quantiles_of_the_smaller_class():
-    areas = _draw_areas(np.random.default_rng(1), [(40, 200)], 0.97)
-    low, _ = areas.use_limits_version(2).limits(0.975)
-    slope = areas.values * (1.0 - areas.values)
-    reach = special.logit(areas.values) - special.logit(low)
-    np.testing.assert_allclose(reach, stats.t.ppf(0.975, 39) * areas.standard_errors / slope)
-    assert areas.limits(0.975)[0] < low
-
-
 def _draw_areas(rng, sizes, area):
     """`AUCs` of groups of so many positives and negatives, whose true area is `area`."""
     positive = np.repeat([True, False] * len(sizes), np.ravel(sizes))
@@ -325,18 +316,6 @@ def test_areas_of_small_groups_are_missed_no_more_often_than_stated(sizes, area)
         n_above += gap_lower_limit(areas, pairwise_contrasts(2), 0.975) > 0
     # The largest number that a true share of .05 shows in .99 of the tests.
     assert max(n_errors, n_above) <= stats.binom.ppf(0.99, n_draws, 0.05)
-
-
-def test_limits_of_areas_of_the_first_version_are_those_of_the_plain_scale():
-    areas = _draw_areas(np.random.default_rng(1), [(20, 30), (150, 160)], 0.8)
-    first = areas.use_limits_version(1)
-    low, high = first.limits(0.975)
-    reach = stats.norm.ppf(0.975) * areas.standard_errors
-    assert high[0] - areas.values[0] == pytest.approx(reach[0])
-    logits = special.logit([low[1], areas.values[1], high[1]])
-    slope = areas.values[1] * (1 - areas.values[1])
-    np.testing.assert_allclose(np.diff(logits), reach[1] / slope)
-    assert not np.allclose(areas.limits(0.975), first.limits(0.975))
 
 
 def test_equal_weights_leave_areas_and_limits_alone():
