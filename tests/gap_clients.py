@@ -18,7 +18,7 @@ from scipy.special import logit
 
 from skfair._partitions.blocks import Blocks
 from skfair._partitions.collections import load_rows
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import (
     Constraint,
     LossParity,
@@ -31,7 +31,7 @@ from skfair.losses import Pointwise
 from skfair.metrics import GroupMetric
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
-from skfair.statistics import FitPilot, required_sample_size
+from skfair.statistics import required_sample_size
 from tests.audit.doors import certify_model, report_model, search_predictions
 from tests.rate_clients import fit_plain, make_columns
 
@@ -306,29 +306,6 @@ def check_plan(kind, by_hand, folder):
     return required_sample_size(kind(tolerance=0.1))
 
 
-def check_plan_of_fit(kind, by_hand, folder):
-    """Draws of a plan for a fit, as often guaranteed and as accurate as other draws."""
-    columns, _, group = draw_samples()
-    X = columns.X.to_numpy()
-    y = columns.y.to_numpy()
-    rng = np.random.default_rng(1)
-    for tolerance in (0.8, 0.01):
-        model = ConstrainedERMClassifier(kind(tolerance=tolerance), confidence_level=0.9)
-        drawn = FitPilot(model, X, y, sensitive_features=group).redraw(250, n_draws=6)
-        others = []
-        for _ in range(6):
-            rows, rest = np.split(rng.permutation(len(y)), [250])
-            model.fit(X[rows], y[rows], sensitive_features=group[rows])
-            is_guaranteed = model.guarantee_probability_ >= 0.9
-            others.append((is_guaranteed, (model.predict(X[rest]) == y[rest]).mean()))
-        n_guaranteed, accuracy = np.sum(others, axis=0)
-        if drawn.is_guaranteed.sum() != n_guaranteed or n_guaranteed != 6 * (tolerance > 0.5):
-            return False
-        if abs(drawn.accuracy.mean() - accuracy / 6) > 0.05:
-            return False
-    return True
-
-
 def check_monitor(kind, by_hand, folder):
     """A monitor of scores."""
     columns, target, group = draw_samples()
@@ -376,7 +353,6 @@ CLIENTS = {
     "certify": check_claim,
     "certify a regressor": check_claim_of_regressor,
     "plan": check_plan,
-    "plan a fit": check_plan_of_fit,
     "monitor": check_monitor,
     "subgroups": check_subgroups,
     "PyTorch": check_torch,

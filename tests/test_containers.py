@@ -327,7 +327,7 @@ NO_COLUMNS = {
     **dict.fromkeys(["DCADMM", "SFSC", "AlternatingSwaps", "Homotopy"], "Settings of a method."),
     **dict.fromkeys(
         ["Alternatives", "AlternatingFront", "Claim", "FairnessFront", "FairnessReport"]
-        + ["FitPilot", "ParetoFront", "ParetoFrontDisplay"],
+        + ["ParetoFront", "ParetoFrontDisplay"],
         "Results that functions return.",
     ),
     **dict.fromkeys(["certify_in_order", "verify"], "Audits are passed, which have the columns."),

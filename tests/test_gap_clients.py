@@ -17,7 +17,7 @@ REFUSED = {
     ("large groups", "monitor"): "must be the largest difference between the means of two groups",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},
     **{(gap, "report"): "a GroupMetric(function, response_method=...) of scores" for gap in GAPS},
-    **{(gap, "plan"): "plan a fit by purpose='fit' and pilot=FitPilot(" for gap in GAPS},
+    **{(gap, "plan"): "plan a claim by certifying a sample" for gap in GAPS},
     **{(gap, "subgroups"): "as decisions, such as Audit.from_predictions(None," for gap in GAPS},
 }
 """Gap and client, and what the message says to write instead."""

@@ -5,15 +5,12 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.guarantees import populations
-from benchmarks.guarantees.redraws import population
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
-from skfair._statistics import pilots as pilots_module
 from skfair.audit import Audit
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
-from skfair.statistics import FitPilot, required_sample_size
+from skfair.statistics import required_sample_size
 
 N_CERTIFICATES = {5: 2000, 1: 200}
 N_FITS = {5: 20, 1: 4}
@@ -42,18 +39,6 @@ OTHER_FITS = (
 )
 """Further fits: samples, groups, constraint and columns."""
 
-PLANNED = (
-    *("mislabelled", "30 columns", "60 columns", "misspecified"),
-    *("ties", "label shift", "40 columns", "weights"),
-)
-"""Populations of which fits are planned that lose little accuracy, at the plain gap."""
-
-ALLOWED, ALLOWED_SHARE = 0.01, 0.1
-"""Loss of accuracy that is allowed, or this share of what equal rates cost if that is more."""
-
-N_PILOT, N_PLANNED = 50_000, 60
-"""Samples of a pilot, and draws from the population at the planned size."""
-
 
 def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     """Proportion of samples that are certified, drawn with one rate, or with one of each group."""
@@ -71,13 +56,7 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     return share / n_draws
 
 
-@smallest(populations, SIZE=2000)
-@smallest(pilots_module, _N_AT_ONCE=4, _N_ROUNDS=1)
 @smallest(
-    PLANNED=("30 columns",),
-    ALLOWED=0.3,
-    N_PILOT=1500,
-    N_PLANNED=2,
     N_CERTIFICATES={1: 2},
     N_FITS={1: 1},
     RATES=(0.2,),
@@ -92,15 +71,8 @@ def sample_size(budget):
 
     Fits: the tolerance that is guaranteed with a probability of .80 at confidence .95, by samples
     and groups of equal size, for rates of one half, and the proportion of draws in which it is.
-
-    Pilots: the size that is planned for a guarantee at the plain gap and a loss of accuracy of at
-    most .01, or a tenth of what equal rates cost, and the proportion of draws from the population
-    in which both hold. ``--cells pilots`` prints this table alone.
     """
-    pilots = _plan_pilots()
-    if "pilots" in budget.cells:
-        return pilots
-    return join_reports([_plan_certificates(budget), _plan_fits(budget), pilots])
+    return join_reports([_plan_certificates(budget), _plan_fits(budget)])
 
 
 def _plan_certificates(budget):
@@ -188,69 +160,3 @@ def _plan_fits(budget):
     # Two standard errors of a proportion of .80.
     bound = round(0.8 - 2.0 * np.sqrt(0.16 / n_draws), 3)
     return Report(title, records, [Check("guaranteed fits", shares, ">=", bound)])
-
-
-def make_pilot(samples, rows, tolerance):
-    """The pilot of some samples of a population, under demographic parity at a tolerance."""
-    return FitPilot(
-        ConstrainedERMClassifier(tolerance=tolerance, confidence_level=0.95),
-        samples.X[rows],
-        samples.target[rows] > 0,
-        sensitive_features=samples.groups.codes[rows],
-        sample_weight=samples.weights[rows],
-    )
-
-
-def measure_plain_gap(samples, rows):
-    """Gap of a plain fit to some samples, among them, and the accuracy that equal rates cost."""
-    X = samples.X[rows]
-    truth = samples.target[rows] > 0
-    codes = samples.groups.codes[rows]
-    weights = samples.weights[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what equal rates cost
-        plain, equal = (
-            ConstrainedERMClassifier(constraint, tolerance=1e-3)
-            .fit(X, truth, sensitive_features=codes, sample_weight=weights)
-            .predict(X)
-            for constraint in (None, "demographic_parity")
-        )
-    gap = np.ptp(np.bincount(codes, weights * plain) / np.bincount(codes, weights))
-    cost = np.average((plain == truth) * 1.0 - (equal == truth), weights=weights)
-    return float(gap), float(cost)
-
-
-def _plan_pilots():
-    """Fits planned to be guaranteed and to lose little accuracy, by pilots."""
-    records = []
-    for name in PLANNED:
-        samples = population(name)
-        rows = np.random.default_rng(3).permutation(len(samples.target))[:N_PILOT]
-        tolerance, cost = measure_plain_gap(samples, rows)
-        allowed = max(ALLOWED, ALLOWED_SHARE * cost)
-        record = {"population": name, "tolerance": tolerance, "allowed": allowed}
-        pilot = make_pilot(samples, rows, tolerance)
-        record["planned"] = n = required_sample_size(
-            pilot=pilot, max_accuracy_loss=allowed, purpose="fit"
-        )
-        of_all = make_pilot(samples, np.arange(len(samples.target)), tolerance)
-        fits = of_all.redraw(n, N_PLANNED, random_state=11)
-        record |= {"guaranteed": fits.is_guaranteed.mean(), "accuracy": fits.accuracy.mean()}
-        record |= {"lost": fits.accuracy_lost.mean()}
-        record["both"] = float(np.mean(fits.is_guaranteed & (fits.accuracy_lost <= allowed)))
-        records.append(record)
-        population.cache_clear()
-    title = (
-        f"Planned from pilots of {N_PILOT:,} samples, at the plain gap, for a power of .80: "
-        f"{N_PLANNED} draws from the population"
-    )
-    shares = [one["both"] for one in records]
-    error = 2.0 * np.sqrt(0.16 / N_PLANNED)
-    what = "guaranteed at the allowed loss"
-    checks = [
-        Check(what, shares, ">=", round(0.78 - error, 3)),
-        Check(what, shares, "<=", round(min(1.0, 0.9 + error), 3)),
-        Check(f"{what}, mean", [np.mean(shares)], ">=", 0.78),
-        Check(f"{what}, mean", [np.mean(shares)], "<=", 0.9),
-    ]
-    return Report(title, records, checks)

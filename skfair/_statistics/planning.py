@@ -17,7 +17,6 @@ from skfair._statistics.estimates import (
 from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import range_probability
 from skfair._statistics.limits_of_rates import clopper_pearson_limits, combine_margins, rate_limits
-from skfair._statistics.pilots import FitPilot, find_size
 from skfair._statistics.planned_draws import (
     total_certificate_size,
     total_fit_size,
@@ -48,8 +47,6 @@ def required_sample_size(
     confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
     purpose: Literal["certificate", "fit", "calibration"] = "certificate",
-    pilot: FitPilot | None = None,
-    max_accuracy_loss: float | None = None,
 ) -> int:
     r"""Compute how many samples of each group a claim, or a guaranteed fit, needs.
 
@@ -78,9 +75,7 @@ def required_sample_size(
     sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
     width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
     One that has the `expected` gap there, which costs less accuracy, needs more samples. How
-    much accuracy remains depends on the data, so a plan for it needs a `pilot`. Samples of several
-    sizes are drawn from it and fitted, and the power is the probability that a fit is guaranteed
-    and loses at most `max_accuracy_loss` against the fit without ``confidence_level``.
+    much accuracy remains depends on the data.
 
     With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
     ratio of the four-fifths rule, is shown to be at least this ratio. The power is the exact
@@ -126,23 +121,16 @@ def required_sample_size(
     confidence_level : float, default=0.95
         Confidence level of the claim, or of the fit.
     power : float, default=0.8
-        Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
-        is guaranteed and loses at most `max_accuracy_loss`.
+        Probability that the claim is shown, or that a fit is guaranteed.
     purpose : {"certificate", "fit", "calibration"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.Audit.certify`. "fit": training samples
         of a classifier with ``confidence_level``. "calibration": held-out samples for a claim about
         probabilities, ``certify("calibration", tolerance)``.
-    pilot : FitPilot, default=None
-        In place of a tolerance, data and classifier of a plan for ``purpose="fit"``. The
-        constraint, groups, rates and confidence level are those of the pilot.
-    max_accuracy_loss : float in (0, 1), default=None
-        Largest loss of accuracy by the guarantee; required with a pilot, and refused without.
 
     Returns
     -------
     n : int
-        Samples of each group; of shares the samples in all; with a pilot the samples in all, of
-        which groups have the same shares as in the pilot. The power grows in steps where n p is
+        Samples of each group; of shares the samples in all. The power grows in steps where n p is
         small, so that it may exceed the one requested. With `minimum` or `maximum` it falls a
         little between steps.
 
@@ -150,13 +138,11 @@ def required_sample_size(
     ------
     ValueError
         If a number is out of its range, the expected value does not keep the bound, or not exactly
-        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if
-        the power is not reached at half of the pilot.
+        one of `tolerance`, `ratio`, `minimum` and `maximum` is passed.
 
     See Also
     --------
     skfair.audit.Audit.certify : Makes claims.
-    FitPilot : Draws fits of a size, and states the accuracy that remains.
 
     Examples
     --------
@@ -197,10 +183,9 @@ def required_sample_size(
     2407
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
-    bounds |= {"maximum": maximum, "pilot": pilot}
+    bounds |= {"maximum": maximum}
     name, bound = _find_bound(bounds)
-    if pilot is None:
-        check_tolerance(bound, closed="neither", name=name)
+    check_tolerance(bound, closed="neither", name=name)
     is_one_sided = name in ("minimum", "maximum")
     passed_rate = rate
     rate = 0.5 if rate is None else rate
@@ -211,11 +196,7 @@ def required_sample_size(
     n_groups, shares = _check_groups(n_groups, fewest=1 if bounds_single_groups else 2)
     check_choice("purpose", purpose, ("certificate", "fit", "calibration"))
     level = check_level(confidence_level)
-    if pilot is not None:
-        if expected is not None:
-            raise argument_error(f"expected must be None with a pilot; got {expected!r}.")
-        return _pilot_size(pilot, max_accuracy_loss, power, purpose)
-    _refuse_unused(name, bound, max_accuracy_loss, purpose, passed_rate, shares)
+    _refuse_unused(name, bound, purpose, passed_rate, shares)
     expected = _check_expected(name, bound, expected)
     if purpose == "calibration":
         return _calibration_size(bound, rate, expected, n_groups, level, power)
@@ -242,7 +223,7 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
+            "Pass exactly one of tolerance, ratio, minimum and maximum; got "
             + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
             + "."
         )
@@ -250,9 +231,9 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
     if hasattr(bound, "tolerance"):
         raise argument_error(
             f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
-            "on rates of decisions. Of another one, plan a fit by purpose='fit' and pilot=FitPilot("
-            "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
-            "from its estimate falls with the square root of the number of samples."
+            "on rates of decisions. Of another one, plan a claim by certifying a sample: the "
+            "distance of its limit from its estimate falls with the square root of the number of "
+            "samples."
         )
     return name, bound
 
@@ -260,17 +241,11 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
 def _refuse_unused(
     name: str,
     bound: float,
-    max_accuracy_loss: float | None,
     purpose: str,
     rate: float | None,
     shares: np.ndarray | None,
 ) -> None:
     """Raise for arguments that do not go with the bound."""
-    if max_accuracy_loss is not None:
-        raise ValueError(
-            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
-            f"place of {name}, or max_accuracy_loss=None."
-        )
     if purpose != "certificate" and name != "tolerance":
         raise ValueError(
             f"purpose={purpose!r} plans for a tolerance, but {name}={bound!r} was passed; pass "
@@ -362,25 +337,6 @@ def _difference_size(tolerance: float, rates: np.ndarray, level: float, power: f
         return n
     start = max(smallest_certifiable_size(tolerance, level), int(0.8 * n))
     return _smallest_size(start, lambda n: certificate_power(n, tolerance, rates, level) >= power)
-
-
-def _pilot_size(
-    pilot: FitPilot, max_accuracy_loss: float | None, power: float, purpose: str
-) -> int:
-    """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
-    if purpose != "fit":
-        raise ValueError(f"A pilot plans a fit; pass purpose='fit' with it, not {purpose!r}.")
-    if max_accuracy_loss is None:
-        raise ValueError(
-            "A pilot plans the accuracy that remains; pass max_accuracy_loss, such as 0.01."
-        )
-    check_tolerance(max_accuracy_loss, closed="neither", name="max_accuracy_loss")
-
-    def draw(n_samples, n_draws, seed):
-        fits = pilot.redraw(n_samples, n_draws, seed)
-        return fits.is_guaranteed & (fits.accuracy_lost <= max_accuracy_loss)
-
-    return find_size(draw, power, pilot.smallest_size, pilot.largest_size)
 
 
 def smallest_certifiable_size(tolerance: float, level: float) -> int:
