@@ -76,15 +76,15 @@ def add_report_options(report: ArgumentParser) -> None:
     add_column_options(report, kinds, takes_outcomes=True)
     add = report.add_argument
     about = "column of the probability of the positive class"
-    add("--probability", "--y-score", metavar="COLUMN", help=about)
+    add("--probability", metavar="COLUMN", help=about)
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     about = "rates and gaps at every threshold of the scores, too; needs scores"
     add("--by-threshold", action="store_true", help=about)
     about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
-    add("--metric", "--metrics", nargs="+", default=[], metavar="NAME", help=about)
+    add("--metric", nargs="+", default=[], metavar="NAME", help=about)
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
     about = "columns within whose values groups compare"
-    add("--control", "--control-features", nargs="+", metavar="COLUMN", help=about)
+    add("--control", nargs="+", metavar="COLUMN", help=about)
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add_population_option(report)
     about = "largest difference of a share from --population, such as 0.05"
@@ -224,10 +224,9 @@ def add_subgroups_options(command: ArgumentParser) -> None:
         "that of --probability"
     )
     default = ["selection_rate"]
-    names = "--metric", "--metrics"
-    add(*names, nargs="+", choices=rates, default=default, metavar="NAME", help=about)
+    add("--metric", nargs="+", choices=rates, default=default, metavar="NAME", help=about)
     about = "column of the probability of the positive class"
-    add("--probability", "--y-score", metavar="COLUMN", help=about)
+    add("--probability", metavar="COLUMN", help=about)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     about = "rates above those of the rest, below them, or both (default both)"
     add("--direction", choices=["both", "above", "below"], default="both", help=about)
@@ -278,7 +277,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     about = "column of the probability of the positive class, of --constraint calibration"
-    add("--probability", "--y-score", metavar="COLUMN", help=about)
+    add("--probability", metavar="COLUMN", help=about)
     add_tolerance_options(certify)
     about = (
         "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"

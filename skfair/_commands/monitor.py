@@ -57,19 +57,19 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     add_file_options(monitor)
     add = monitor.add_argument
     about = "column of predicted classes"
-    add("--prediction", "--y-pred", required=True, metavar="COLUMN", help=about)
+    add("--prediction", required=True, metavar="COLUMN", help=about)
     about = "column of dates of the decisions"
     add("--time", required=True, metavar="COLUMN", help=about)
     about = "format of the dates, such as %%m/%%d/%%Y (default ISO 8601)"
     add("--date-format", metavar="FORMAT", help=about)
     add("--by", choices=list(PERIODS), default="month", help="length of a batch (default month)")
     about = "column of outcomes, for constraints that need them; empty: outstanding"
-    add("--target", "--y-true", metavar="COLUMN", help=about)
+    add("--target", metavar="COLUMN", help=about)
     about = "column of the dates when outcomes were known"
     add("--outcome-date", metavar="COLUMN", help=about)
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
-    names = "--sensitive", "--sensitive-features"
-    add(*names, nargs="+", required=True, metavar="COLUMN", help="columns of protected attributes")
+    about = "columns of protected attributes"
+    add("--sensitive", nargs="+", required=True, metavar="COLUMN", help=about)
     treatments = ("exclude", "group", "error")
     about = "what happens to empty groups (default exclude)"
     add("--missing", choices=treatments, help=about)

@@ -40,13 +40,31 @@ if TYPE_CHECKING:
 MISSING = ("exclude", "group", "error", "at_random", "sufficient", "independent")
 """What may happen to samples of unknown group."""
 
-MESSAGES = "Messages name arguments as in Python: min_group_size is --min-group-size."
-"""The end of the help of a command; each option has the name of its argument as a second name."""
+_OPTIONS = {
+    "y_true": "--target",
+    "y_pred": "--prediction",
+    "y_score": "--probability",
+    "sensitive_features": "--sensitive",
+    "group_probabilities": "--group-probability",
+    "X": "--features",
+    "groups": "--cluster",
+    "n_groups": "--groups",
+    "ids": "--id",
+    "pos_label": "--positive",
+    "sample_weight": "--weight",
+    "confidence_level": "--confidence",
+    "min_group_size": "--min-size",
+    "metrics": "--metric",
+    "control_features": "--control",
+    "flips": "--pairs",
+    "growth": "--compare",
+}
+"""Options of arguments that have another name."""
 
 
 def find_option(argument: str) -> str:
-    """The option that has the name of an argument; options are returned as they are."""
-    return f"--{argument.lstrip('-').replace('_', '-')}"
+    """The option of an argument; options are returned as they are."""
+    return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
 
 
 def describe_error(error: Exception) -> str:
@@ -106,7 +124,6 @@ def add_file_options(
     required = "--prediction COLUMN --sensitive COLUMN [COLUMN ...]"
     if command.prog.endswith("monitor"):
         required += " --time COLUMN"
-    command.epilog = MESSAGES
     command.usage = f"%(prog)s {usage} {required} [options]"
     add = command.add_argument
     about = (
@@ -116,7 +133,7 @@ def add_file_options(
     )
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
-    add("--positive", "--pos-label", action=_AppendLabel, metavar="LABEL", help=about)
+    add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
     about = "the class that empty decisions and outcomes mean, such as denied"
     add("--empty", metavar="LABEL", help=about)
     about = "the decision --positive is bad for people: ratios are of those that it spares"
@@ -162,30 +179,29 @@ def add_column_options(
     add_file_options(command, **files)
     add = command.add_argument
     about = "column of the truth; left out if outcomes are not known"
-    add("--target", "--y-true", metavar="COLUMN", help=about)
+    add("--target", metavar="COLUMN", help=about)
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
     predictions = command.add_mutually_exclusive_group(
         required=not (takes_probability or takes_outcomes)
     )
     action = "store" if repeated is None else "append"
     about += "" if repeated is None else f"; repeated: {repeated}"
-    names = "--prediction", "--y-pred"
-    predictions.add_argument(*names, action=action, metavar="COLUMN", help=about)
+    predictions.add_argument("--prediction", action=action, metavar="COLUMN", help=about)
     about = "columns of the ends of intervals of the target, whose coverage is compared"
     predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
     about = "columns of protected attributes (groups); left out if only probabilities are known"
-    add("--sensitive", "--sensitive-features", help=about, **several)
+    add("--sensitive", help=about, **several)
     about = "columns of the probability of each group; with --missing at_random they model it"
-    add("--group-probability", "--group-probabilities", help=about, **several)
+    add("--group-probability", help=about, **several)
     about = "columns that --missing at_random models the groups by"
-    add("--features", "--X", help=about, **several)
+    add("--features", help=about, **several)
     add_row_options(command)
     about = (
         "column of the person, household or prompt that several samples belong to, which then "
         "depend on each other; not --sensitive"
     )
-    add("--cluster", "--groups", metavar="COLUMN", help=about)
+    add("--cluster", metavar="COLUMN", help=about)
     about = "what predictions are"
     if "regression" in kinds:
         about += " (default regression where the truth has decimals, else classification)"
@@ -198,16 +214,16 @@ def add_column_options(
     )
     size = MIN_AUDITED_GROUP
     about = "samples below which groups are not compared"
-    add("--min-size", "--min-group-size", type=int, default=size, help=about)
+    add("--min-size", type=int, default=size, help=about)
 
 
 def add_row_options(command: ArgumentParser) -> None:
     """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
-    add("--weight", "--sample-weight", metavar="COLUMN", help="column of sample weights")
+    add("--weight", metavar="COLUMN", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
     about = "column that names each sample, in this file and in others"
-    add("--id", "--ids", metavar="COLUMN", help=about)
+    add("--id", metavar="COLUMN", help=about)
     about = "what happens to rows of which --id occurs earlier in the file (default refuse)"
     add("--repeats", choices=["refuse", "keep"], default="refuse", help=about)
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
@@ -218,7 +234,7 @@ def add_row_options(command: ArgumentParser) -> None:
     add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
     about = "how often statements hold (default .95)"
-    add("--confidence", "--confidence-level", type=float, default=level, help=about)
+    add("--confidence", type=float, default=level, help=about)
     add("--min-published", type=int, help="smallest count that is published")
 
 

@@ -7,7 +7,6 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from skfair._commands.options import (
-    MESSAGES,
     add_output_options,
     add_tolerance_options,
     output_results,
@@ -24,18 +23,17 @@ if TYPE_CHECKING:
 
 def add_plan_options(plan: ArgumentParser) -> None:
     """Add the options of ``python -m skfair plan`` to its parser."""
-    plan.epilog = MESSAGES
     plan.description = (
         "Number of samples of each group with which a bound is shown, as by "
         "`certify`, or a growth, as by `compare`. The exit status is 0, and 2 after an error."
     )
     about = "growth of the difference of two groups that `compare` is to show, such as 0.1"
     add_tolerance_options(plan)(
-        "--compare", "--growth", type=float, metavar="GROWTH", dest="growth", help=about
+        "--compare", type=float, metavar="GROWTH", dest="growth", help=about
     )
     add = plan.add_argument
     about = "number of groups compared (default 2)"
-    add("--groups", "--n-groups", type=int, default=2, help=about)
+    add("--groups", type=int, default=2, help=about)
     about = "gap (default 0), ratio (default 1) or rate that a model is expected to have"
     add("--expected", type=float, help=about)
     about = "middle of the smallest and the largest expected rate (default 0.5 for a tolerance)"
@@ -43,10 +41,9 @@ def add_plan_options(plan: ArgumentParser) -> None:
     about = "shares of all groups, which add up to 1 (default: equal groups)"
     add("--shares", type=float, nargs="+", metavar="SHARE", help=about)
     about = "pairs of two versions of a prompt: the share of them whose answers differ"
-    add("--pairs", "--flips", type=float, metavar="SHARE", dest="flips", help=about)
+    add("--pairs", type=float, metavar="SHARE", dest="flips", help=about)
     about = "confidence level (default .95)"
-    names = "--confidence", "--confidence-level"
-    add(*names, type=float, default=CONFIDENCE_LEVEL, help=about)
+    add("--confidence", type=float, default=CONFIDENCE_LEVEL, help=about)
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
     about = (
         "held-out samples for certify, also for its --constraint calibration of probabilities, or "

@@ -205,7 +205,7 @@ def test_commands_take_probabilities_of_groups(path, capsys):
         ([], "by --group-probability"),
         (["--group-probability", "female", "x"], "must be in [0, 1] and sum to 1"),
         (["--group-probability", "female", "recorded"], "must be complete"),
-        (["--sensitive", "recorded", "--features", "x"], "--X is about samples"),
+        (["--sensitive", "recorded", "--features", "x"], "--features is about samples"),
         (["--sensitive", "x", "--odds-ratio", "2"], "missing='at_random' only"),
         (["--sensitive", "x", "--missing", "sufficient"], "where groups have labels"),
         (["--group-probability", "d", "male"], "--group-probability"),

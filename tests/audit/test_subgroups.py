@@ -460,7 +460,7 @@ def test_the_command_writes_json(path, capsys, tmp_path):
     ("more", "message"),
     [
         (["--n-bins", "1"], "--n-bins must be a whole number"),
-        (["--metric", "accuracy"], "--y-true must hold true classes"),
+        (["--metric", "accuracy"], "--target must hold true classes"),
         (["--sensitive", "p"], "'p' is named twice"),
         (["--json", "out.txt"], "--json must end in one of .json"),
         (["--confidence", "2"], "--confidence must be a probability"),

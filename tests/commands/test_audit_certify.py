@@ -365,7 +365,7 @@ def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
     [
         (
             ["--tolerance", "0.1", "--constraint", "equal_opportunity"],
-            "--y-true must hold the outcomes",
+            "--target must hold the outcomes",
         ),
         (["--tolerance", "2"], "Rates are fractions"),
         (["--ratio", "1.5"], "--ratio=1.5 is more than"),
@@ -412,8 +412,8 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     ("options", "message"),
     [
         (["--ratio", "0.8"], "--ratio needs --rate"),
-        (["--tolerance", "0.1", "--shares", "0.6", "0.6"], "--n-groups must be a number of groups"),
-        (["--tolerance", "0.1", "--groups", "1"], "--n-groups must be a whole number from 2 on"),
+        (["--tolerance", "0.1", "--shares", "0.6", "0.6"], "--groups must be a number of groups"),
+        (["--tolerance", "0.1", "--groups", "1"], "--groups must be a whole number from 2 on"),
         (["--tolerance", "0.1", "--rate", "2"], "--rate must be strictly between 0 and 1"),
     ],
 )

@@ -90,7 +90,7 @@ def test_ids_of_other_samples_are_an_error_and_repeated_ids_match_nothing(compar
     with pytest.raises(SystemExit):
         compare(before, after.assign(id=[f"q{i}" for i in range(N)]), "--id", "id")
     error = capsys.readouterr().err
-    assert "--ids must name samples of both audits, but none, such as 'p0' and 'q0'," in error
+    assert "--id must name samples of both audits, but none, such as 'p0' and 'q0'," in error
     assert "occurs once in both. Different samples are compared without ids." in error
     twice = after.assign(id=after["id"].where(after.index > 1, "p0"))
     _, results = compare(before, twice, "--id", "id", "--repeats", "keep")

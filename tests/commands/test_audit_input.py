@@ -126,7 +126,7 @@ TEXTS = {
     "a class of scores": (
         GOOD,
         ["--target", "", "--prediction", "score", "--positive", "0.5"],
-        "--pos-label names a class, but y_pred holds scores",
+        "--positive names a class, but y_pred holds scores",
     ),
     "a share in percent": (GOOD, ["--min-share", "2"], "--min-share must be a share in [0, 1)"),
     "a fact without a name": (

@@ -125,7 +125,7 @@ def test_missing_entries(path, capsys):
 def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
-    assert "--pos-label must name the positive class" in error_of(path, capsys)
+    assert "--positive must name the positive class" in error_of(path, capsys)
     assert "--positive must be one of the classes" in error_of(path, capsys, "--positive", "maybe")
     assert "Selection rate" in run(path, "--positive", "yes")
 

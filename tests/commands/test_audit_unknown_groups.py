@@ -95,4 +95,4 @@ def test_features_need_a_model_of_groups(path, capsys):
     command = ["report", path, "--prediction", "hired", "--sensitive", "sex"]
     with pytest.raises(SystemExit):
         main([*command, "--features", "score"])
-    assert "--X is about samples whose group is missing" in capsys.readouterr().err
+    assert "--features is about samples whose group is missing" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def test_a_file_of_the_library_states_a_burden(path):
         (["--prediction", "p", "--task", "regression"], "of a regression have no such decision"),
         (["--prediction", "d", "--task", "clustering"], "of a clustering have no such decision"),
         (["--prediction", "d", "--positive", "maybe"], "--positive must be one of the classes"),
-        (["--prediction", "d"], "--pos-label must name the positive class"),
+        (["--prediction", "d"], "--positive must name the positive class"),
     ],
 )
 def test_a_burden_that_is_no_decision_is_refused(path, options, message, capsys):

@@ -110,7 +110,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         (["--constraint", "parity"], "must be one of"),
         (["--out", "page.pdf"], "--out must be passed once"),
         (["--state", "state.txt"], "--state must end in one of .json"),
-        (["--constraint", "equal_opportunity"], "--y-true must hold the outcomes"),
+        (["--constraint", "equal_opportunity"], "--target must hold the outcomes"),
         (["--constraint", "equal_opportunity", "--outcome-date", "date"], "needs --target"),
         (
             ["--target", "y", "--constraint", "error_rate_parity", "--outcome-date", "date"],

@@ -1,6 +1,5 @@
 """Messages of commands name arguments, which are options, and leave names in the data alone."""
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +42,7 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
     "command, sentence",
     [
         (f"report {BY_PROBABILITY} p q", "pass missing='sufficient' or missing='independent'."),
-        (f"report {BY_PROBABILITY} p", "--group-probabilities must have a column for each of two"),
+        (f"report {BY_PROBABILITY} p", "--group-probability must have a column for each of two"),
         (
             f"report {BY_PROBABILITY} p q --missing sufficient --weight p",
             'Leave out metrics, sample_weight and top(k), or pass missing="exclude".',
@@ -54,7 +53,7 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
         (f"report {D} --count p", "Sampling weights are sample_weight, of a row for each sample."),
         (
             f"certify {D} --tolerance .1 --constraint equalized_odds",
-            "--y-true must hold the outcomes, on which EqualizedOdds",
+            "--target must hold the outcomes, on which EqualizedOdds",
         ),
         (
             f"certify {D} --minimum .1 --metric recall",
@@ -68,7 +67,7 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
             f"subgroups {D} --metric true_positive_rate",
             "or leave metrics out to compare selection rates",
         ),
-        (f"subgroups {D} p --cluster y", "--groups must be left out for a search of subgroups"),
+        (f"subgroups {D} p --cluster y", "--cluster must be left out for a search of subgroups"),
         ("compare part.csv part.csv --prediction d --sensitive sex --missing at_random", "Changes"),
         ("plan --compare .1 --expected .2", "--compare plans a change from equal rates; leave"),
     ],
@@ -99,33 +98,6 @@ def test_labels_are_printed_as_they_are(error, capsys, label):
     with pytest.raises(SystemExit):
         main([*command, "--positive", label])
     assert f"got {label!r}." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "command, first, second",
-    [
-        (f"report {D}", "--min-size 1000", "--min-group-size 1000"),
-        (f"report {D} --target y", "--weight p", "--sample-weight p"),
-        ("report d.csv --prediction d", "--sensitive sex", "--sensitive-features sex"),
-        ("certify d.csv --tolerance .4 --sensitive sex", "--prediction d", "--y-pred d"),
-        (f"certify {D} --tolerance .4", "--confidence .9", "--confidence-level .9"),
-        (f"subgroups {D}", "--target y --metric recall", "--y-true y --metrics recall"),
-        (f"report {D}", "--control q", "--control-features q"),
-        (f"certify {D} --tolerance .4", "--cluster y", "--groups y"),
-        ("plan --ratio .8 --rate .2", "--groups 3", "--n-groups 3"),
-    ],
-)
-def test_an_option_has_the_name_of_the_argument_as_its_second_name(
-    error, capsys, command, first, second
-):
-    outputs = []
-    for options in (first, second):
-        status = None
-        with contextlib.suppress(SystemExit):  # of an error, which is the same
-            status = main(f"{command} {options} --json -".split())
-        outputs.append((status, *capsys.readouterr()))
-    assert outputs[0] == outputs[1]
-    assert "unrecognized" not in outputs[0][2]
 
 
 def test_estimated_rates_are_of_known_groups(error, capsys):
