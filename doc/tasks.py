@@ -125,12 +125,6 @@ DOORS = {
             "model_selection",
             "pipelines",
         ),
-        Task(
-            "Can I test all candidates of a search against the model in use?",
-            "`refit_candidates`",
-            "model_selection",
-            "alternatives",
-        ),
     ],
     "Bound": [
         Task(

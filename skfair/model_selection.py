@@ -17,8 +17,6 @@ from sklearn.base import BaseEstimator, clone
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import (
     argument_error,
-    check_column,
-    check_in_memory,
     check_tolerance,
     list_values,
     warn,
@@ -26,7 +24,7 @@ from skfair._utils.checks import (
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 
-__all__ = ["best_subject_to", "fit_ladder", "refit_candidates"]
+__all__ = ["best_subject_to", "fit_ladder"]
 
 
 LADDER = (0.995, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, None)
@@ -114,79 +112,6 @@ def fit_ladder(
     if share_folds(estimator, parameter, values):
         return fit_to_shared_folds(candidates, X, y, **fit_params)
     return [one.fit(X, y, **fit_params) for one in candidates]
-
-
-def refit_candidates(
-    search: BaseEstimator, X: MatrixLike, y: ArrayLike, **fit_params: Any
-) -> dict[str, BaseEstimator]:
-    """Fit each candidate of a search again, from the best cross-validated score on.
-
-    For :meth:`Audit.alternatives <skfair.audit.Audit.alternatives>` with ``order="given"``, which
-    tests them on held-out data in this order. A search keeps its best candidate alone.
-
-    Parameters
-    ----------
-    search : fitted search
-        ``GridSearchCV``, ``RandomizedSearchCV`` or another one with ``cv_results_``. Of several
-        scores the one that ``refit`` names ranks the candidates.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Training data.
-    y : array-like of shape (n_samples,)
-        Target.
-    **fit_params : dict
-        Further arguments of ``fit``, such as ``sensitive_features``.
-
-    Returns
-    -------
-    estimators : dict of str to estimator
-        A fitted estimator for each setting, named by its parameters.
-
-    Raises
-    ------
-    ValueError
-        If the search is not fitted, or a fit raises.
-
-    See Also
-    --------
-    fit_ladder : Fits estimators that differ in one parameter.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from skfair.model_selection import refit_candidates
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> y = X[:, 0] + rng.logistic(size=200) > 0
-    >>> search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring="neg_log_loss")
-    >>> models = refit_candidates(search.fit(X, y), X, y)
-    >>> [*models]
-    ['C=1.0', 'C=0.0001']
-    >>> round(float(models["C=1.0"].coef_[0, 0]), 2)
-    1.07
-    """
-    if not hasattr(search, "cv_results_"):
-        raise argument_error(
-            f"search must be fitted and have cv_results_, but is {_name_object(search)}. Call its "
-            "fit(X, y), or fit the candidates yourself and pass them in a dict."
-        )
-    check_in_memory(X=X, **fit_params)
-    check_column("y", y)
-    results = search.cv_results_
-    scored = search.refit if f"rank_test_{search.refit}" in results else "score"
-    ranks = results.get(f"rank_test_{scored}", np.zeros(len(results["params"])))
-    models = {}
-    for at in np.argsort(ranks, kind="stable"):
-        settings = results["params"][at]
-        name = ", ".join(f"{key}={value}" for key, value in settings.items())
-        models[name] = clone(search.estimator).set_params(**settings).fit(X, y, **fit_params)
-    return models
-
-
-def _name_object(thing: object) -> str:
-    """The class of an object, or that a class was passed."""
-    return f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
 
 
 def fit_to_shared_folds(

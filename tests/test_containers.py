@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV
 
 from skfair import plotting
 from skfair.audit import Audit, SensitiveFeatures, fairness_front, gap_importance
@@ -23,7 +22,7 @@ from skfair.metrics import (
     make_scorer,
     normalized_cut,
 )
-from skfair.model_selection import fit_ladder, refit_candidates
+from skfair.model_selection import fit_ladder
 from skfair.monitoring import GapMonitor
 from skfair.preprocessing import ScoreColumn
 from skfair.ranking import rerank
@@ -160,7 +159,6 @@ def test_estimators_take_columns_in_any_container(cls):
 MODEL = LogisticRegression().fit(X, LABELS)
 AUDITED = {"y_true": LABELS, "y_pred": LABELS, "sensitive_features": VALID["sensitive_features"]}
 FITTED = ConstrainedERMClassifier(tolerance=0.2)
-SEARCH = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2).fit(X, LABELS)
 AFFINITY = np.exp(-((X[:, np.newaxis] - X) ** 2).sum(axis=-1))
 FAR = ((X[:, np.newaxis] - X) ** 2).sum(axis=-1)
 NEIGHBOURS = (FAR <= np.sort(FAR, axis=1)[:, [12]]).astype(float)
@@ -277,10 +275,6 @@ DOORS = {
     "fit_ladder": (
         lambda **columns: predict_by_all(fit_ladder(FITTED, values=(0.5, None), **columns)),
         ("X", "y", *GROUPED),
-    ),
-    "refit_candidates": (
-        lambda **columns: predict_by_all(refit_candidates(SEARCH, y=LABELS, **columns).values()),
-        ("X",),
     ),
     "GapMonitor": (monitor, (*PREDICTED, *GROUPED)),
     "ScoreColumn": (lambda X: ScoreColumn(0).fit(X, LABELS).predict(X), ("X",)),

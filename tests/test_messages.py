@@ -6,7 +6,6 @@ import pytest
 from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
 from skfair.audit import Audit, FairnessReport, certify_in_order
@@ -27,7 +26,7 @@ from skfair.metrics import (
     normalized_cut,
     ranking_parity_difference,
 )
-from skfair.model_selection import fit_ladder, refit_candidates
+from skfair.model_selection import fit_ladder
 from skfair.monitoring import GapMonitor
 from skfair.preprocessing import reweighing_weights
 from skfair.ranking import rerank
@@ -228,10 +227,6 @@ WRONG_CALLS = {
             sensitive_features=GROUP,
         ),
         r"estimator must be fitted where cv='prefit'.*FrozenEstimator\(estimator\)",
-    ),
-    "a search by its class": (
-        lambda: refit_candidates(GridSearchCV, X, Y),
-        "search must be fitted and have cv_results_, but is the class GridSearchCV",
     ),
     "a margin in percent": (
         lambda: AUDIT.alternatives({"other": Y}, margin=5),

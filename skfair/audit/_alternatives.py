@@ -738,7 +738,7 @@ def _name_candidates(candidates: Any) -> dict[str, Any]:
         raise argument_error(
             "candidates must be a dict of predictions, audits or fitted models by name, a "
             f"DataFrame with a column for each, or a list; got a {type(candidates).__name__}."
-            + " Pass skfair.model_selection.refit_candidates(search, X, y) of a search."
+            + " Of a search pass clones that are fitted with each of cv_results_['params']."
             * hasattr(candidates, "cv_results_")
         )
     else:

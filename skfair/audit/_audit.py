@@ -585,7 +585,6 @@ class Audit(AuditData):
         See Also
         --------
         skfair.model_selection.fit_ladder : Fits candidates of several tolerances.
-        skfair.model_selection.refit_candidates : Fits those of a search.
 
         References
         ----------

@@ -1,6 +1,5 @@
 """The last of several models that is shown: order, level, ledger, and what is refused."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,6 +1,5 @@
 """Shares of groups against a population, declared groups, and data without a model."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
