@@ -275,8 +275,7 @@ class Rates(_EventMeans):
         Margins that add up like standard errors are too small where both rates are skewed to the
         same side, as one near 0 and one near 1 are: of 30 and 30 samples with rates of .01 and .99
         an interval at .95 errs 1.5 times as often as stated (``python -m benchmarks tails``). So
-        the difference of two rates has an exact limit, where that is larger, if a group is small
-        or the difference is skewed.
+        the difference of two rates has an exact limit, unless groups are very large.
         """
         return self.upper_up_to(contrasts, level, np.inf)
 
@@ -311,43 +310,30 @@ class Rates(_EventMeans):
         """Rows with exact limits, and the successes and sizes of both groups of each."""
         if self.is_weighted or self.correlation is not None:
             return []
-        rows, pairs = self._find_skewed_pairs(contrasts)
-        hits, n = (one.astype(int)[pairs].tolist() for one in (self.hits, self.n_units))
-        return list(zip(rows.tolist(), map(tuple, hits), map(tuple, n), strict=True))
-
-    def _find_skewed_pairs(self, contrasts: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that are differences of two rates of whole samples, small or skewed, and the rates.
-
-        The rates have shape (n_rows, 2). There are none if there are too many.
-        """
         rows = np.flatnonzero(np.diff(contrasts.indptr) == 2)
         entries = contrasts.indptr[rows, np.newaxis] + np.arange(2)
         factors = contrasts.data[entries]
         is_difference = (factors.sum(axis=1) == 0.0) & (np.abs(factors).sum(axis=1) == 2.0)
         rows, entries, factors = rows[is_difference], entries[is_difference], factors[is_difference]
         if len(rows) > _MAX_EXACT_PAIRS or not len(rows):
-            return rows[:0], entries[:0]
+            return []
         # The rate of the factor 1 comes first.
         pairs = np.take_along_axis(contrasts.indices[entries], (-factors).argsort(axis=1), axis=1)
         n = self.n_units[pairs]
-        # Rates away from 0 and 1, so that the variance of a difference is positive.
-        rates = (self.hits[pairs] + 0.5) / (n + 1.0)
-        variances = rates * (1.0 - rates) / n
-        third_moments = variances * (1.0 - 2.0 * rates) / n
-        skewness = np.abs(np.diff(third_moments)[:, 0]) / variances.sum(axis=1) ** 1.5
-        are_integers = (n == np.rint(n)).all(axis=1)
-        is_exact = (n.min(axis=1) < _SMALL_GROUP) | (skewness > _LARGE_SKEWNESS)
-        return rows[are_integers & is_exact], pairs[are_integers & is_exact]
+        is_exact = (n == np.rint(n)).all(axis=1) & (n.max(axis=1) <= _LARGEST_EXACT_GROUP)
+        hits, n = (one.astype(int)[pairs[is_exact]].tolist() for one in (self.hits, self.n_units))
+        return list(zip(rows[is_exact].tolist(), map(tuple, hits), map(tuple, n), strict=True))
+
+    def are_exact(self, contrasts: sparse.csr_array) -> bool:
+        """Whether the limits of all these linear forms are exact."""
+        return len(self._list_exact_pairs(contrasts)) == contrasts.shape[0]
 
 
 _MAX_EXACT_PAIRS = 200
 """Differences of pairs of groups up to which limits are exact."""
 
-_SMALL_GROUP = 200
-"""Samples of a group below which limits of its differences are exact."""
-
-_LARGE_SKEWNESS = 0.05
-"""Skewness of a difference above which its limits are exact."""
+_LARGEST_EXACT_GROUP = 20_000
+"""Samples of a group above which limits are Newcombe's, which are within .0001 of exact ones."""
 
 
 class TransformedEstimates(Estimates):
@@ -679,13 +665,6 @@ def contrast_matrix(first: np.ndarray, second: np.ndarray, n_events: int) -> spa
     factors = np.tile([1.0, -1.0], first.size)
     columns = np.stack((first, second), axis=-1).ravel()
     return sparse.csr_array((factors, (rows, columns)), shape=(first.size, n_events))
-
-
-def contrast_events(contrasts: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Event of the factor 1 and of the factor -1 in each difference."""
-    if not contrasts.shape[0]:
-        return np.empty(0, dtype=int), np.empty(0, dtype=int)
-    return contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
 
 
 _SCREEN_ERROR_SHARE = 0.1

@@ -14,9 +14,13 @@ from skfair._statistics.estimates import (
     Rates,
     check_level,
 )
-from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import range_probability
-from skfair._statistics.limits_of_rates import clopper_pearson_limits, combine_margins, rate_limits
+from skfair._statistics.limits_of_rates import (
+    clopper_pearson_limits,
+    combine_margins,
+    is_limit_above,
+    rate_limits,
+)
 from skfair._statistics.planned_draws import (
     total_certificate_size,
     total_fit_size,
@@ -153,7 +157,7 @@ def required_sample_size(
     At a small rate the tolerance alone decides:
 
     >>> required_sample_size(0.05, rate=0.001)
-    59
+    60
 
     A classifier that is fitted with ``confidence_level=0.95``:
 
@@ -452,8 +456,7 @@ def _largest_accepted_counts(
 ) -> np.ndarray:
     """For each smallest count, the largest count next to it that is shown to be within it, or -1.
 
-    The rule is that of `skfair.audit.Audit.certify`: a pair passes if Clopper and Pearson's limits
-    of both rates show it, or if Newcombe's limit and the exact test do.
+    The rule is that of `skfair.audit.Audit.certify`: the exact limit of the difference.
     """
     counts = np.arange(n + 1)
     rates = counts[:, np.newaxis] / n
@@ -467,7 +470,7 @@ def _largest_accepted_counts(
     low = clopper_pearson_limits(smallest, n, both)[0]
     high = clopper_pearson_limits(counts, n, both)[1]
     certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
-    # The exact test is monotone in the counts: go down to the first that it accepts.
+    # The limit rises with the first count: go down to the first that it shows.
     for k, count in enumerate(smallest):
         while largest[k] > certain[k] and not _is_accepted(largest[k], count, n, tolerance, level):
             largest[k] -= 1
@@ -475,8 +478,8 @@ def _largest_accepted_counts(
 
 
 def _is_accepted(first: int, second: int, n: int, tolerance: float, level: float) -> bool:
-    """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
-    return exact_difference_test((first, second), (n, n), tolerance) <= 1.0 - level
+    """Whether the difference of two counts of n is shown to be within the tolerance."""
+    return not is_limit_above((int(first), int(second)), (n, n), level, tolerance)
 
 
 def _ratio_size(ratio: float, rates: np.ndarray, level: float, power: float) -> int:

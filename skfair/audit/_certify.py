@@ -21,11 +21,8 @@ from skfair._statistics.estimates import (
     Rates,
     RatesAgainstBound,
     check_level,
-    contrast_events,
 )
-from skfair._statistics.exact import exact_difference_test
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
-from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair._statistics.planning import required_sample_size
 from skfair._utils.checks import (
     argument_error,
@@ -79,7 +76,6 @@ from skfair.metrics._ranking import document_exposure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scipy import sparse
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
@@ -563,7 +559,6 @@ def _find_limits(
 
     The levels are those of the upper and of the lower limit.
     """
-    # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
     level, excess_level = levels
     smallest, smallest_forms = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
@@ -574,15 +569,12 @@ def _find_limits(
             "more, or a smaller min_group_size."
         )
     limit = gap_upper_limit(estimates, contrasts, level)
-    is_exact = _allows_exact_tests(estimates, contrasts)
-    is_shown = limit <= tolerance
+    is_exact = isinstance(estimates, Rates) and estimates.are_exact(contrasts)
     if is_exact:
-        # Differences of binomial rates: exact tests decide.
         _warn_of_undecidable_groups(bound, estimates, tolerance, level)
-        is_shown = tolerance >= 1.0 or _passes_exact_tests(estimates, contrasts, tolerance, level)
-        limit = min(limit, tolerance) if is_shown else limit
     else:
         _warn_of_skewed_values(bound, estimates)
+    is_shown = limit <= tolerance
     cells = bound.sums.cells
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
@@ -599,7 +591,7 @@ def _find_limits(
     if is_shown:
         return limits
     # What these data show, and how large the groups would have to be.
-    shown = _shown_tolerance(estimates, contrasts, limits, tolerance, level)
+    shown = round_up(limit) if np.isfinite(limit) else None
     return limits._replace(
         shown_tolerance=shown if shown is not None and shown < largest else None,
         required_sample_size=_required_size(bound, estimates, limits.gap, tolerance, level),
@@ -658,66 +650,6 @@ def _state_worst(limits: list[_Limits], tolerances: list[float]) -> tuple[_Limit
         shown_tolerance=None,
     )
     return stated, tolerances[worst]
-
-
-def _allows_exact_tests(estimates: Estimates, contrasts: sparse.csr_array) -> bool:
-    """Whether all contrasts are differences of two independent binomial rates."""
-    if not isinstance(estimates, Rates) or estimates.is_weighted:
-        return False
-    pairs = (abs(contrasts).sum(axis=1) == 2) & (contrasts.sum(axis=1) == 0)
-    return estimates.correlation is None and bool(pairs.all())
-
-
-def _passes_exact_tests(
-    estimates: Estimates, contrasts: sparse.csr_array, tolerance: float, level: float
-) -> bool:
-    """Whether exact tests show that every difference is within the tolerance."""
-    hits, n = estimates.hits, estimates.counts
-    positions = np.transpose(contrast_events(contrasts))
-    # Clopper-Pearson limits: pairs that they decide need no test.
-    undecided = np.flatnonzero(_exact_upper_limits(estimates, contrasts, level) > tolerance)
-    by_limits = Estimates.upper(estimates, contrasts, level)
-    # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
-    return all(
-        by_limits[pair] <= tolerance
-        and exact_difference_test(hits[positions[pair]], n[positions[pair]], tolerance)
-        <= 1.0 - level
-        for pair in undecided
-    )
-
-
-def _exact_upper_limits(
-    estimates: Estimates, contrasts: sparse.csr_array, level: float
-) -> np.ndarray:
-    """Upper limit of each difference by Clopper and Pearson's limits of both rates."""
-    low, high = clopper_pearson_limits(estimates.hits, estimates.counts, (1.0 + level) / 2.0)
-    first, second = contrast_events(contrasts)
-    return high[first] - low[second]
-
-
-_CANDIDATE_POSITIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0])
-"""Positions of candidate tolerances between the smallest and the largest possible one."""
-
-
-def _shown_tolerance(
-    estimates: Estimates,
-    contrasts: sparse.csr_array,
-    limits: _Limits,
-    tolerance: float,
-    level: float,
-) -> float | None:
-    """The smallest tolerance, to three digits, that would be shown, or None.
-
-    For exact tests there are some candidates, from the large-sample limit to the one that limits of
-    single rates certify without any test. They are denser near the former.
-    """
-    low = max(limits.limit, tolerance)
-    if not limits.is_exact:
-        return round_up(low) if np.isfinite(low) else None
-    high = max(low, _exact_upper_limits(estimates, contrasts, level).max())
-    candidates = sorted({*map(round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
-    shown = (one for one in candidates if one < 1.0)
-    return next((t for t in shown if _passes_exact_tests(estimates, contrasts, t, level)), None)
 
 
 def _warn_of_undecidable_groups(

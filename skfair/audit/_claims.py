@@ -70,8 +70,8 @@ class Claim(PageReport):
     confidence_level : float
         Confidence of this claim alone.
     is_exact : bool
-        Whether only exact tests were used. Then at most ``1 - confidence_level`` of the models that
-        break the bound are shown to keep it at any sample size, and not only for large samples.
+        Whether the limit that decides is exact. Then at most ``1 - confidence_level`` of the models
+        that break the bound are shown to keep it at any sample size, not only for large samples.
     attributes : tuple of str
         Names of the sensitive features, if they have any.
     counted : str
@@ -127,8 +127,8 @@ class Claim(PageReport):
     ('shown', 0)
     >>> print(claim)
     Shown: no two groups differ by more than 10 percentage points in selection rate. Observed: \
-0 percentage points, at most 2.55 percentage points with 95 % confidence \
-(for large samples; the verdict is exact), read once.
+0 percentage points, at most 2.59 percentage points with 95 % confidence \
+(exact), read once.
     """
 
     verdict: Verdict
@@ -305,14 +305,8 @@ class Claim(PageReport):
         if not isfinite(limit):
             known = "without a limit"
         method = ""
-        if self.form == POPULATION_SHARE:
+        if self.form == POPULATION_SHARE or (self.is_exact and not self.is_contradicted):
             method = " (exact)"
-        elif self.is_exact and not self.is_contradicted:
-            is_tested = self.is_shown and limit == self.threshold
-            method = " (exact)" if is_tested else " (for large samples; the verdict is exact)"
-        is_within = limit >= self.threshold if has_floor else limit <= self.threshold
-        if self.is_exact and self.verdict == "open" and is_within:
-            method = " (which an exact test does not confirm)"
         reading = "read once"
         if self.attempt is not None:
             together = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)

@@ -55,25 +55,12 @@ def limits(hits, n, level, is_ratio=False):
 def compare(first, second, level):
     """The difference of two rates, each of hits and a number, and its limits."""
     p, q = (hits / n for hits, n in (first, second))
-    ends = (1 + level) / 2
-    (low_p, high_p), (low_q, high_q) = (limits(*one, ends) for one in (first, second))
-    low, high = p - q - np.hypot(p - low_p, high_q - q), p - q + np.hypot(high_p - p, q - low_q)
-    if is_small_or_skewed(first, second):
-        hits, n = zip(first, second, strict=True)
-        low = min(low, -limit_difference(hits[::-1], n[::-1], ends))
-        high = max(high, limit_difference(hits, n, ends))
+    hits, n = zip(first, second, strict=True)
+    low, high = (
+        -limit_difference(hits[::-1], n[::-1], (1 + level) / 2),
+        limit_difference(hits, n, (1 + level) / 2),
+    )
     return p - q, low, high
-
-
-def is_small_or_skewed(first, second):
-    """Whether limits of the difference of two rates are exact."""
-    moments = []
-    for hits, n in (first, second):
-        law = stats.binom(n, (hits + 0.5) / (n + 1))
-        moments.append((law.var() / n**2, law.stats("s") * law.std() ** 3 / n**3))
-    (variance, third), (other_variance, other_third) = moments
-    skewness = abs(third - other_third) / (variance + other_variance) ** 1.5
-    return min(first[1], second[1]) < 200 or skewness > 0.05
 
 
 def divide(first, second, level):

@@ -1,7 +1,6 @@
 import json
 import warnings
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -578,18 +577,14 @@ def test_each_of_many_classes_is_certified_against_the_rest():
     assert certificate.high == max(one.high for one in alone)
     shares = pd.crosstab(FRESH_GROUP, model.predict(X[300:]), normalize="index")
     assert certificate.estimate == pytest.approx(np.ptp(shares, axis=0).max())
-    settings["tolerance"] = (alone[0].high + certificate.high) / 2  # one of them does not keep it
+    second = sorted(one.high for one in alone)[1]
+    settings["tolerance"] = (second + certificate.high) / 2  # one of them does not keep it
     assert not certify_model(model, X[300:], three[300:], **settings).is_shown
 
 
 def test_the_error_about_other_models_names_the_function_for_them():
     with pytest.raises(TypeError, match="pass the predictions"):
         certify_model(object(), *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
-
-
-def test_certificates_name_a_gap_that_the_exact_test_does_not_confirm():
-    certificate = replace(certify_held_out(tolerance=0.5), verdict="open", high=0.49)
-    assert "which an exact test does not confirm" in str(certificate)
 
 
 def test_losses_too_skewed_for_their_number_are_warned_of():

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from skfair._commands.monitor_page import monitor_findings
 from skfair._statistics import limits_of_rates
@@ -65,20 +64,12 @@ def compare_rates(table):
 
 
 def limit_difference(groups, level, is_upper):
-    """Newcombe's limit of the difference of two rates, or the exact one of groups below 200."""
-    (_, p, n, hits), (_, q, m, misses) = groups.itertuples(index=False)
-    first, second = (
-        stats.binomtest(int(one), int(size)).proportion_ci(level, "wilson")
-        for one, size in ((hits, n), (misses, m))
-    )
+    """The exact limit of the difference of two rates."""
+    (_, _, n, hits), (_, _, m, misses) = groups.itertuples(index=False)
     pair, sizes, end = (int(hits), int(misses)), (int(n), int(m)), (1 + level) / 2
-    is_small = min(sizes) < 200
     if is_upper:
-        high = p - q + math.hypot(first.high - p, q - second.low)
-        return max(high, limits_of_rates.limit_difference(pair, sizes, end)) if is_small else high
-    low = p - q - math.hypot(p - first.low, second.high - q)
-    exact = -limits_of_rates.limit_difference(pair[::-1], sizes[::-1], end)
-    return min(low, exact) if is_small else low
+        return limits_of_rates.limit_difference(pair, sizes, end)
+    return -limits_of_rates.limit_difference(pair[::-1], sizes[::-1], end)
 
 
 def write_gap_limits(groups):

@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
 from skfair._statistics.gaps import gap_lower_limit
+from skfair._statistics.limits_of_rates import limit_difference
 from skfair._statistics.planned_draws import total_change_size, total_pair_size
 from skfair.audit import Audit, Claim, verify
 from skfair.audit._claims import UNCOMPARED_FACTS, read_filed_claim
@@ -152,14 +153,8 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
     decisions = np.repeat([1, 0, 1, 0], [300, 200, 150, 350])
     groups = np.repeat(["a", "b"], 500)
     certificate = certify_predictions(None, decisions, sensitive_features=groups, tolerance=0.2)
-    # Newcombe's limit of .6 - .3, by hand: Wilson's limits of both rates at .975.
-    z, n = 1.959963984540054, 500
-    ends = []
-    for p, sign in ((0.6, -1), (0.3, 1)):
-        center = p + z**2 / (2 * n)
-        margin = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-        ends.append((center + sign * margin) / (1 + z**2 / n) - p)
-    assert certificate.low == pytest.approx(0.3 - np.hypot(*ends))
+    low = -limit_difference((150, 300), (500, 500), 0.975)
+    assert certificate.low == pytest.approx(low)
     assert certificate.is_contradicted and not certificate.is_shown
     assert str(certificate).startswith("Contradicted: no two groups")
     assert "Observed: 30 percentage points, at least 23.9 percentage points with" in str(

@@ -82,8 +82,8 @@ def test_the_limit_is_where_the_worst_rates_make_the_outcome_rare():
 
 
 def test_many_or_large_pairs_have_newcombes_limits():
-    hits = np.tile([90, 110], 2)
-    for sizes, n_groups, is_exact in ((300, 2, False), (150, 2, True), (150, 16, False)):
+    for sizes, n_groups, is_exact in ((21_000, 2, False), (300, 2, True), (150, 16, False)):
+        hits = np.rint(sizes * np.array([0.6, 0.7])).astype(int)
         values = np.concatenate([np.arange(sizes) < hits[g % 2] for g in range(n_groups)])
         groups = np.repeat(np.arange(n_groups), sizes)
         rates = Rates(Events.disjoint(groups, n_groups, np.ones(len(groups))), values * 1.0)
