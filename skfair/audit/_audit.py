@@ -534,7 +534,7 @@ class Audit(AuditData):
             By how much the performance may be worse, in its own unit: .01 is a point of accuracy.
             It is a decision of the business, to be written down before the candidates are seen.
         performance : str, scorer or callable, default="accuracy"
-            "accuracy", "roc_auc", "neg_log_loss", "neg_brier_score" or "neg_calibration_error" of
+            "accuracy", "roc_auc", "neg_log_loss" or "neg_brier_score" of
             classifiers, "neg_mean_squared_error" or "neg_mean_absolute_error" of regressors; a
             scorer that scikit-learn's ``make_scorer`` made of one of these or of a mean over
             samples; or a function of `y_true` and `y_pred`, of the samples whose outcome is known,

@@ -1,13 +1,12 @@
 """What candidates achieve, and whether it is worse than that of a model in use by a margin at most.
 
-A performance is a mean of gains of samples, the area under the ROC curve, or the calibration error.
+A performance is a mean of gains of samples, or the area under the ROC curve.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from skfair._statistics.areas import PairedAreas
 from skfair._statistics.bounded_means import make_estimates
 from skfair._utils.checks import argument_error, join_names, warn
 from skfair._utils.sklearn import read_scorer
-from skfair.metrics import expected_calibration_error
 from skfair.metrics._group_metrics import to_numbers
 
 if TYPE_CHECKING:
@@ -221,67 +219,6 @@ def _compare_areas(pairs: PairedSamples, margin: float) -> Comparison:
     )
 
 
-# Calibration errors.
-
-
-_N_BINS = 10
-"""Bins of equal width, as those of `expected_calibration_error`."""
-
-
-def _compare_calibration_errors(pairs: PairedSamples, margin: float) -> Comparison:
-    r"""Compare expected calibration errors, sums over bins of absolute means.
-
-    With :math:`m_b` the mean, over all samples, of outcome less probability where it is in bin b
-    and of 0 elsewhere, the error is :math:`\max_s \sum_b s_b m_b` over all signs. So, for any signs
-    t that data do not choose,
-
-    .. math:: e_2 - e_1 \le \max_s \sum_b s_b m_{2b} - \sum_b t_b m_{1b},
-
-    of which only the s that attains the maximum has to be covered. Signs t that change at most once
-    from bin to bin are tried, with an equal share of the error each.
-    """
-    positive, probabilities = pairs.is_positive, pairs.list_probabilities()
-    edges = np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1]
-    values = [
-        np.where(np.searchsorted(edges, one) == number, positive - one, 0.0)
-        for one in probabilities
-        for number in range(_N_BINS)
-    ]
-    n = len(positive)
-    events = Events.disjoint(
-        np.repeat(np.arange(len(values)), n), len(values), np.tile(pairs.weights, len(values))
-    )
-    estimates = make_estimates(events, np.concatenate(values), np.tile(pairs.units, len(values)))
-
-    @cache
-    def limits(level: float) -> tuple[float, float]:
-        high = _limit_excess(estimates, slice(_N_BINS, None), level)
-        return -_limit_excess(estimates, slice(_N_BINS), level), high
-
-    first, second = (
-        -expected_calibration_error(positive, one, sample_weight=pairs.weights)
-        for one in probabilities
-    )
-    return Comparison(ChangeTest(first - second, limits, margin), first, second)
-
-
-def _limit_excess(estimates: Estimates, larger: slice, level: float) -> float:
-    """Upper limit of the calibration error of the bins `larger` less that of the other bins."""
-    steps = np.arange(_N_BINS) >= np.arange(1, _N_BINS + 1)[:, np.newaxis]
-    patterns = np.where(np.concatenate([steps, ~steps]), 1.0, -1.0)
-    signs = np.array(list(product([-1.0, 1.0], repeat=_N_BINS)))
-    is_larger = np.zeros(2 * _N_BINS, dtype=bool)
-    is_larger[larger] = True
-    each = 1.0 - (1.0 - level) / len(patterns)
-    highs = []
-    for pattern in patterns:
-        forms = np.empty((len(signs), 2 * _N_BINS))
-        forms[:, is_larger] = signs
-        forms[:, ~is_larger] = -pattern
-        highs.append(estimates.upper(sparse.csr_array(forms), each).max())
-    return float(min(highs))
-
-
 # Performances by name, and functions.
 
 
@@ -309,9 +246,6 @@ PERFORMANCES = {
     "roc_auc": Performance("area under the ROC curve", "y_score", _compare_areas),
     "neg_log_loss": _average_probabilities("mean log-likelihood", _log_likelihood),
     "neg_brier_score": _average_probabilities("negative Brier score", _minus_brier),
-    "neg_calibration_error": Performance(
-        "negative expected calibration error", "y_score", _compare_calibration_errors
-    ),
     "neg_mean_squared_error": _average_numbers("negative mean squared error", _minus_squared_error),
     "neg_mean_absolute_error": _average_numbers(
         "negative mean absolute error", _minus_absolute_error
@@ -319,10 +253,7 @@ PERFORMANCES = {
 }
 """Performances by the names that scikit-learn's scorers have; larger ones are better."""
 
-UP_TO_ONE = {
-    PERFORMANCES[name].name
-    for name in ("accuracy", "roc_auc", "neg_brier_score", "neg_calibration_error")
-}
+UP_TO_ONE = {PERFORMANCES[name].name for name in ("accuracy", "roc_auc", "neg_brier_score")}
 """Performances of which no two models differ by more than 1."""
 
 _SCORED = {

@@ -21,7 +21,6 @@ from skfair.__main__ import main
 from skfair.audit import Alternatives, Audit, verify
 from skfair.audit._formats import STYLE
 from skfair.constraints import DemographicParity
-from skfair.metrics import expected_calibration_error
 from skfair.statistics import ratio_interval
 
 
@@ -379,17 +378,6 @@ def test_limits_of_areas_are_those_of_pairs_by_a_loop():
     correlation = covariance[0, 1] / errors.prod()
     margin = np.sqrt(above**2 + below**2 - 2.0 * correlation * above * below)
     assert row["loss_high"] == pytest.approx(areas[0] - areas[1] + margin)
-
-
-def test_calibration_error_is_the_metric_and_its_limit_the_best_of_all_patterns():
-    y, sex, first, second = make_scored(400)
-    row = compare_scores(y, sex, first, second, "neg_calibration_error").frame.iloc[0]
-    errors = [expected_calibration_error(y, one) for one in (first, second)]
-    assert row["performance"] == pytest.approx(-errors[1])
-    assert row["loss"] == pytest.approx(errors[1] - errors[0])
-    assert row["loss_low"] < row["loss"] < row["loss_high"]
-    same = compare_scores(y, sex, first, first, "neg_calibration_error").frame.iloc[0]
-    assert same["loss"] == 0.0 and same["loss_high"] > 0.0
 
 
 def test_scorers_of_scikit_learn(applicants, audit):
