@@ -69,7 +69,7 @@ test-all: $(VENV)/.has-test
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
 # Tests that read sources and pages alone compute nothing.
-TEXTS := examples $(patsubst %,test_%.py,changelog cheat_sheet covering documented_names guide_pages layers layout \
+TEXTS := examples $(patsubst %,test_%.py,changelog covering documented_names guide_pages layers layout \
 	manifests mirror moving names newest project_files rate_clients release surface typing versions_added words)
 
 # With the same kernels test-newest runs the SELECTION, if there is another Python.
@@ -204,7 +204,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/tasks_table.rst doc/changelog.rst doc/cheat_sheet.svg doc/cheat_sheet.pdf doc/layout.svg
+	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/tasks_table.rst doc/changelog.rst doc/layout.svg
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Those of .ci/run beside $(VENV), one after the other.

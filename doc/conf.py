@@ -18,7 +18,6 @@ from skfair.metrics import METRICS
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
 sys.path.insert(0, str(Path(__file__).parent))
 from changes import page_text
-from cheat_sheet import write_sheet
 from layout import draw as draw_layout
 from picture_style import SETTINGS, color_cycle
 from tasks import page_table
@@ -259,11 +258,6 @@ def write_page_list(app, exception):
     (Path(app.outdir) / "llms.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
-def write_cheat_sheet(app):
-    """Write the cheat sheet beside its page, as SVG and PDF."""
-    write_sheet(app.srcdir)
-
-
 def write_layout(app):
     """Draw the packages and their imports."""
     draw_layout(app.srcdir)
@@ -287,7 +281,6 @@ def setup(app):
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
     app.connect("builder-inited", offer_browser_page)
-    app.connect("builder-inited", write_cheat_sheet)
     app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
