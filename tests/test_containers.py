@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
 from skfair import plotting
-from skfair.audit import Audit, SensitiveFeatures, fairness_front, gap_importance
+from skfair.audit import Audit, SensitiveFeatures, fairness_front
 from skfair.classification import ConstrainedERMClassifier, suggest_interval
 from skfair.cluster import FairKMeans, FairKMedoids, cluster_front, fair_embedding
 from skfair.metrics import (
@@ -230,12 +230,6 @@ DOORS = {
     ),
     "fairness_front": (
         lambda **columns: write(fairness_front(MODEL, cv=2, **columns).to_frame()),
-        ("X", "y", *GROUPED),
-    ),
-    "gap_importance": (
-        lambda **columns: write(
-            gap_importance(MODEL, n_repeats=2, random_state=0, **columns).reset_index(drop=True)
-        ),
         ("X", "y", *GROUPED),
     ),
     "suggest_interval": (

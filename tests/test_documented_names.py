@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skfair
-from skfair.audit import Audit, fairness_front, gap_importance
+from skfair.audit import Audit, fairness_front
 from skfair.callbacks import FitMonitor
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -78,9 +78,6 @@ RESULTS = {
     "FairnessFront.to_frame": lambda: fairness_front(
         ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
     ).to_frame(),
-    "gap_importance": lambda: gap_importance(
-        LogisticRegression().fit(X, Y), X, sensitive_features=GROUPS, n_repeats=1
-    ),
     "FitMonitor.log": log_iterations,
     "ConformalClassifier.coverage_report_": lambda: (
         fit(ConformalClassifier(LogisticRegression(), cv=2, per_class=True)).coverage_report_

@@ -377,7 +377,6 @@ TESTED_ELSEWHERE = {
     "Audit.alternatives": "tests/audit/test_alternatives.py",
     "ConstraintTerm": "tests/torch/test_term.py",
     "constraint_values": "tests/torch/test_loop.py",
-    "gap_importance": "tests/audit/test_importance.py",
     "required_sample_size": "below",
     "PartialParityClassifier.from_paper": "tests/classification/test_classifiers_partial_parity.py",
 }

@@ -10,7 +10,6 @@ from skfair.audit._audit import Audit
 from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import Claim
 from skfair.audit._fairness_front import FairnessFront, fairness_front
-from skfair.audit._importance import gap_importance
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
@@ -25,6 +24,5 @@ __all__ = [
     "SensitiveFeatures",
     "certify_in_order",
     "fairness_front",
-    "gap_importance",
     "verify",
 ]

@@ -176,27 +176,6 @@ def _certify_outcomes(
     return replace(claim, metric=noun)
 
 
-def bind_model(
-    audit: AuditData, constraint: Constraint | str
-) -> tuple[BoundConstraint, np.ndarray, np.ndarray]:
-    """A constraint bound to the predictions of a model, its scores, and the rows that count."""
-    constraint = resolve_constraint(constraint, None, takes_all=True)
-    if audit.model is None:
-        raise argument_error("X must be in memory, as X.compute() is.")
-    per_class, (constraint, _) = _arrange_model(audit, constraint)
-    if len(per_class) > 1:
-        raise argument_error(
-            "estimator must decide between two classes, or predict numbers, but has "
-            f"{len(per_class)} classes."
-        )
-    ((predictions, params),) = per_class
-    n_rows = len(predictions[0])
-    leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
-    selected, _ = _select_samples(audit, n_rows, leaves_out)
-    bound, scores = bind_constraint(constraint, predictions, X=audit.model.X, **selected, **params)
-    return bound, scores, np.flatnonzero(audit.is_used)[selected["sample_weight"] > 0.0]
-
-
 class BoundAudit(NamedTuple):
     """A constraint bound to the predictions of an audit, which are its scores, and its unit."""
 
