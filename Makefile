@@ -13,18 +13,17 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest \
+.PHONY: help demo demo-dask test test-all page-tools test-page test-digits test-random test-triples test-bench test-lowest \
 	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench figures figures-tonight environments newest-environment clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
-	@echo "make demo-page  a page that audits files in the browser, served on this machine"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
-	@echo "make test-page  pages with scripts, driven in headless Chromium"
+	@echo "make test-page  interactive reports, driven in headless Chromium"
 	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-triples  fits that have all triples of settings, each again after a change"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, their models, and ONNX"
@@ -51,12 +50,6 @@ demo: $(VENV)/.has-plot
 demo-dask: $(VENV)/.has-dask
 	$(BIN)/python examples/demo_dask.py $(SAMPLES)
 
-# Python for WebAssembly (a pinned extra), what gives it files (by npm), and the wheel of skfair.
-DEMO_PAGE := build/demo-page
-
-demo-page: $(VENV)/.has-browser
-	$(BIN)/python examples/browser/build.py $(DEMO_PAGE)
-
 # One worker per core, each with one thread of its own: libraries that start threads in every
 # worker would get in one another's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -77,20 +70,16 @@ test-digits: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
 
-# Chromium and npm are programs of the system. Those of Debian are installed where one is missing,
-# and only that one: npm of another source conflicts with Debian's.
-page-tools: $(VENV)/.has-test $(VENV)/.has-browser
-	@missing="$$($(BIN)/python -c 'from tests.browser.chromium import find_browser; print("" if find_browser() else "chromium")') \
-		$$(command -v npm >/dev/null || echo npm)"; \
-	[ -z "$$(echo $$missing)" ] || { apt-get -qq update && apt-get -qq -y install $$missing; } || { \
-		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
+# Chromium is a program of the system. That of Debian is installed where none is found.
+page-tools: $(VENV)/.has-test
+	@$(BIN)/python -c 'import sys; from tests.browser.chromium import find_browser; sys.exit(not find_browser())' || \
+		{ apt-get -qq update && apt-get -qq -y install chromium; } || { \
+		echo "Chromium is needed (Debian: apt install chromium)." >&2; \
 		exit 1; }
-	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
 
 test-page: page-tools
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
-		tests/browser/drive_interactive.py tests/browser/drive_demo.py
-	@echo "seconds in the browser: $$(cat $(DEMO_PAGE)-seconds.json)"
+		tests/browser/drive_interactive.py
 
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis

@@ -235,12 +235,6 @@ def write_papers_table(app):
     (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
 
 
-def offer_browser_page(app):
-    """Link the page that audits files in the browser (`make demo-page`) where it is hosted."""
-    if (Path(app.outdir) / "try" / "index.html").exists():
-        app.tags.add("try")
-
-
 def write_page_list(app, exception):
     """Write ``llms.txt``: the pages of the guide with their addresses, for language models."""
     if exception is not None or app.builder.format != "html":
@@ -280,7 +274,6 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
-    app.connect("builder-inited", offer_browser_page)
     app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)

@@ -130,50 +130,35 @@ class Page:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
 
-    def evaluate_in_frame(self, expression):
-        """The value of an expression in the first frame that has a process to itself."""
-        targets = self.send("Target.getTargets")["targetInfos"]
-        frame = next(one["targetId"] for one in targets if one["type"] == "iframe")
-        outside = self._session
-        self._session = self.send("Target.attachToTarget", targetId=frame, flatten=True)[
-            "sessionId"
-        ]
-        try:
-            return self.evaluate(expression)
-        finally:
-            self._session = outside
-
     def open(self, address):
         """Open an address, and wait until it is loaded; forget earlier events."""
         self.events.clear()
         self.send("Page.navigate", url=address)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
-    def wait(self, expression, seconds=60, evaluate=None):
-        """Wait until an expression is true, of the page or by `evaluate`; return the seconds."""
-        evaluate = evaluate or self.evaluate
+    def wait(self, expression, seconds=60):
+        """Wait until an expression is true of the page."""
         start = time.monotonic()
-        while not evaluate(expression):
+        while not self.evaluate(expression):
             if time.monotonic() - start > seconds:
                 raise TimeoutError(f"{expression} is not true after {seconds} seconds.")
             time.sleep(0.1)
-        return time.monotonic() - start
 
-    def send_key(self, key, times=1, modifiers=0):
-        """Press a key, as of the keyboard; of `modifiers` 2 is Control, and 8 is Shift."""
+    def send_key(self, key, times=1):
+        """Press a key, as of the keyboard."""
         code, text = KEYS.get(key, (ord(key.upper()) if len(key) == 1 else 0, key))
-        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        about = {"key": key, "windowsVirtualKeyCode": code}
         for _ in range(times):
             self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
             self.send("Input.dispatchKeyEvent", type="keyUp", **about)
 
-    def focus_by_tab(self, expression, limit=400, modifiers=0):
+    def focus_by_tab(self, expression, limit=400):
         """Press Tab until an expression is true of the element with the focus, `e`."""
         is_there = f"(e => !!e && ({expression}))(document.activeElement)"
         for _ in range(limit):
             if self.evaluate(is_there):
                 return
-            self.send_key("Tab", modifiers=modifiers)
+            self.send_key("Tab")
         raise AssertionError(f"No key reaches the element with {expression}.")
 
     def choose(self, name, value, within="document"):
@@ -201,17 +186,6 @@ class Page:
         """Set the size of the window."""
         about = {"deviceScaleFactor": 1, "mobile": False}
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, **about)
-
-    def cut_network(self):
-        """Let every further request fail."""
-        about = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        self.send("Network.emulateNetworkConditions", offline=True, **about)
-
-    def requests(self):
-        """Addresses that the page requested, without those of its own memory."""
-        names = [one for one in self.events if one["method"] == "Network.requestWillBeSent"]
-        urls = [one["params"]["request"]["url"] for one in names]
-        return [url for url in urls if not url.startswith(("blob:", "data:", "about:"))]
 
     def problems(self):
         """Errors of scripts, and messages of the browser about the page."""
