@@ -436,37 +436,6 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
     return value, n_near
 
 
-def evaluate_smoothed_dual(rows, offsets, temperature):
-    """The same as `evaluate_dual` with a smooth minimum: -t log sum_k exp(-cost_k / t).
-
-    It is below the minimum, by at most t log K. Its weights near a tie over ``temperature`` are the
-    exact second derivatives.
-    """
-    distances, codes, weights = rows
-    costs = distances + offsets[:, codes]
-    least = costs.min(axis=0)
-    shares = np.exp((least - costs) / temperature)
-    totals = shares.sum(axis=0)
-    shares /= totals
-    n_clusters, n_intersections = offsets.shape
-    counts = np.empty((n_clusters, n_intersections))
-    ties = np.empty((n_intersections, n_clusters, n_clusters))
-    for c in range(n_intersections):
-        of_code = shares[:, codes == c]
-        weighted = of_code * weights[codes == c]
-        counts[:, c] = weighted.sum(axis=1)
-        ties[c] = weighted @ of_code.T
-        np.fill_diagonal(ties[c], 0.0)
-    return DualEvaluation(
-        labels=costs.argmin(axis=0).astype(np.int32),
-        gaps=np.zeros(len(codes)),
-        value=float(weights @ (least - temperature * np.log(totals))),
-        counts=counts,
-        tie_weights=ties,
-        n_near_ties=len(codes),
-    )
-
-
 @interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
 def kkt_residual(multipliers, counts_by_intersection, limits, ratios):
     """Maximum violation of feasibility or of complementary slackness, in units of weight."""

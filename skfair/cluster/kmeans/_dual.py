@@ -18,7 +18,6 @@ from skfair._kernels.fair_assignment import (
     Multipliers,
     compute_offsets,
     evaluate_dual,
-    evaluate_smoothed_dual,
     kkt_residual,
     take_newton_step,
 )
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
-SMOOTH_COUNT_SHARE = 1e-3  # share of all samples by which a smoothed dual may miss a count
-SMOOTH_PRECISIONS = 0.256, 0.064, 0.016, 0.004, 0.001  # relative errors of smoothed duals
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 
 
@@ -114,8 +111,6 @@ def solve_dual(
     now = evaluate_all(*first[:2])
     n_steps = max_dual_iterations(warm_dual, limits, now.n_samples)
     end = _ascend(evaluate_all, _Ascent(*first, now), limits, n_steps, is_done)
-    if evaluate is evaluate_dual and not is_done(end.multipliers, end.now):
-        end = _ascend_smoothed(rows, evaluate_all, end, limits, n_steps)
     now = end.now
     solution = DualSolution(
         end.multipliers,
@@ -145,7 +140,6 @@ def _ascend(
     limits: Limits,
     n_steps: int,
     is_done: Callable,
-    adapts_width: bool = True,
 ) -> _Ascent:
     """The end of damped Newton steps, each of which raises the value of the dual."""
     ratios = required_ratios(limits)
@@ -155,7 +149,7 @@ def _ascend(
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
         near_share = now.n_near_ties / now.n_samples
-        if adapts_width and not NEAR_TIE_SHARE_RANGE[0] <= near_share <= NEAR_TIE_SHARE_RANGE[1]:
+        if not NEAR_TIE_SHARE_RANGE[0] <= near_share <= NEAR_TIE_SHARE_RANGE[1]:
             width = _near_tie_width(now)
             now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
@@ -180,44 +174,6 @@ def _ascend(
         if gain <= 1e-8 * abs(now.value):
             break
     return _Ascent(multipliers, width, ridge, now)
-
-
-def _ascend_smoothed(
-    rows: Partitions,
-    evaluate_all: Callable,
-    stuck: _Ascent,
-    limits: Limits,
-    n_steps: int,
-) -> _Ascent:
-    """The better of an ascent that is stuck, and one that smoothed duals lead further.
-
-    The dual is piecewise linear, and Newton steps end where its pieces meet. They reach the maxima
-    of smoothed duals, whose temperature falls until these are as good as the dual itself.
-    """
-    ratios = required_ratios(limits)
-    multipliers, best = stuck.multipliers, stuck
-    evaluate_smooth = partial(
-        _evaluate_multipliers, partial(rows.map, evaluate_smoothed_dual), limits, ratios
-    )
-
-    def is_solved(multipliers: Multipliers, now: _Evaluation) -> bool:
-        return kkt_residual(multipliers, now.counts, limits, ratios) <= SMOOTH_COUNT_SHARE * total
-
-    total = stuck.now.counts.sum()
-    # The dual exceeds its smooth form by at most t log K for each sample.
-    unit = abs(stuck.now.value) / (total * np.log(max(len(stuck.now.counts), 2)))
-    for precision in SMOOTH_PRECISIONS if unit > 0.0 else ():
-        temperature = precision * unit
-        start = _Ascent(
-            multipliers, temperature, FIRST_RIDGE, evaluate_smooth(multipliers, temperature)
-        )
-        multipliers = _ascend(
-            evaluate_smooth, start, limits, n_steps, is_solved, adapts_width=False
-        ).multipliers
-        exact = evaluate_all(multipliers, 0.0)
-        if exact.value > best.now.value:
-            best = _Ascent(multipliers, stuck.width, FIRST_RIDGE, exact)
-    return best
 
 
 class _Evaluation(NamedTuple):

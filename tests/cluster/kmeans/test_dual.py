@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from skfair._kernels.fair_assignment import evaluate_dual, evaluate_smoothed_dual
 from skfair._kernels.limits import add_rows, balance_limits, pair_rows, size_rows
 from skfair._partitions.partitions import make_partitions
 from skfair.cluster.kmeans._dual import solve_dual, zero_solution
@@ -52,21 +51,3 @@ def test_the_dual_reaches_the_linear_program_at_poor_centres(kind, seed):
     solution, _ = solve_dual(rows, limits, zero_solution(len(costs), limits), slack=0.25)
     least = solve_program(costs, codes, limits)
     assert 0.99 * least <= solution.value <= least * (1 + 1e-9)
-
-
-def test_the_smoothed_dual_is_below_the_dual_and_its_derivatives_are_exact():
-    costs, codes, _ = draw_problem("sizes", 0, n_samples=30, n_clusters=4)
-    rng = np.random.default_rng(0)
-    weights = rng.uniform(1.0, 2.0, 30)
-    rows = costs, codes, weights
-    offsets = rng.normal(size=(4, 2))
-    smooth = evaluate_smoothed_dual(rows, offsets, 0.5)
-    exact = evaluate_dual(rows, offsets, 0.0)
-    assert exact.value - 0.5 * np.log(4) * weights.sum() <= smooth.value <= exact.value
-    # A small change of one offset changes the value by the count, and counts by the ties.
-    step = 1e-5 * np.eye(4)[1][:, np.newaxis] * [1.0, 0.0]
-    above = evaluate_smoothed_dual(rows, offsets + step, 0.5)
-    below = evaluate_smoothed_dual(rows, offsets - step, 0.5)
-    assert (above.value - below.value) / 2e-5 == pytest.approx(smooth.counts[1, 0], rel=1e-6)
-    changes = (above.counts - below.counts)[:, 0] / 2e-5
-    np.testing.assert_allclose(np.delete(changes, 1), smooth.tie_weights[0, 1, [0, 2, 3]] / 0.5)
