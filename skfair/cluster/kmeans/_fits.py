@@ -96,13 +96,9 @@ def find_starts(
     for end, generator in zip(ends[n_compared:], generators[n_compared:], strict=True):
         moved = improve_by_swaps(problem, end, N_RELOCATIONS, generator, lead)
         followed.append((moved.centers, generator))
-    # Without balance starts converge, before the rounds at a level.
-    tol = max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
-    run = partial(converge, problem, max_iter=runs.max_iter, tol=tol)
-    minima = map_in_threads(problem.n_jobs, run, [centers for centers, _ in followed])
     return [
-        RunStart(start_from_centers(end.centers), generator, is_finished=i >= n_judged)
-        for i, (end, (_, generator)) in enumerate(zip(minima, followed, strict=True))
+        RunStart(start_from_centers(centers), generator, is_finished=i >= n_judged)
+        for i, (centers, generator) in enumerate(followed)
     ]
 
 
