@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
-ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 
 

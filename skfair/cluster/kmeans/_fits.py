@@ -10,7 +10,6 @@ from joblib import Parallel, delayed
 
 from skfair._kernels.limits import has_rows, satisfies_rows
 from skfair._partitions.partitions import n_threads_of
-from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
     MeasuredPoint,
@@ -207,7 +206,7 @@ def search_nearby(problem: ClusteringProblem, level: float, runs: RunSettings) -
     Labels that keep the limits end at no higher cost.
     """
     # The fair assignment to given centres, which do not move before.
-    point = assign_fairly(problem, start_from_centers(runs.init), level, COUNT_TOLERANCE)
+    point = assign_fairly(problem, start_from_centers(runs.init), level)
     labels = point.labels if runs.labels is None else runs.labels
     point = replace_labels(problem, point, labels)
     if problem.keeps_limits(point.counts, level):  # a repair might cost more

@@ -7,7 +7,6 @@ from skfair._kernels.limits import (
     find_memberships,
     find_share_rows,
 )
-from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
@@ -41,7 +40,7 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Measur
     # The dual of the fair assignment, whose labels may miss limits by a few samples.
     clustering = problem.clustering_from_labels(labels, len(centers))
     nearest = ClusteringPoint(clustering._replace(centers=centers))
-    point = assign_fairly(problem, nearest, limits.level, COUNT_TOLERANCE)
+    point = assign_fairly(problem, nearest, limits.level)
     point = make_point(problem, point.labels, centers)._replace(dual=point.dual)
     # Integer repair: by a table of counts, or by moves of unequal weights.
     if not problem.keeps_limits(point.counts, limits.level):

@@ -203,14 +203,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         limits: Limits,
         warm_dual: DualSolution | None = None,
         slack: float = 0.75,
-        share: float = COUNT_TOLERANCE,
     ) -> DualSolution:
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         if bounds_many_sizes(self, len(centers), limits):
             return self._solve_sizes(centers, limits, warm_dual)
         evaluate = partial(_evaluate_and_sum, centers)
         warm_dual = warm_dual or zero_solution(len(centers), limits)
-        weight = self.slack_to_weight(slack, share)
+        weight = self.slack_to_weight(slack, COUNT_TOLERANCE)
         solution, _ = solve_dual(self.partitions, limits, warm_dual, weight, evaluate)
         return solution._replace(centers=centers)
 

@@ -49,7 +49,6 @@ from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster._input import sum_by_group
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
-    ROUND_COUNT_TOLERANCE,
     DualSolution,
     gather_labels_and_gaps,
     solution_from_multipliers,
@@ -533,13 +532,12 @@ class ClusteringProblem(BaseClusteringProblem):
         limits: Limits,
         warm_dual: DualSolution | None = None,
         slack: float = 0.25,
-        share: float = COUNT_TOLERANCE,
     ) -> DualSolution:
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
 
         The dual of the assignment's linear programme is solved from an earlier solution, or from
         the nearest centres. Labels round it, so that they may miss a limit by the few samples that
-        sit on a tie, but by at most `slack` samples, or a `share` of all. The value bounds from
+        sit on a tie, but by at most `slack` samples, or a small share of all. The value bounds from
         below the cost of every assignment to these centres that keeps the limits.
         """
         if bounds_many_sizes(self, len(centers), limits):
@@ -548,7 +546,7 @@ class ClusteringProblem(BaseClusteringProblem):
         measured = self.partitions.map(_dual_inputs, centers)
         warm_dual = warm_dual or zero_solution(len(centers), limits)
         solution, evaluated = solve_dual(
-            measured, limits, warm_dual, self.slack_to_weight(slack, share)
+            measured, limits, warm_dual, self.slack_to_weight(slack, COUNT_TOLERANCE)
         )
         labels, gaps = gather_labels_and_gaps(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
@@ -606,11 +604,10 @@ def assign_fairly(
     problem: ClusteringProblem,
     point: ClusteringPoint,
     level: float,
-    share: float = ROUND_COUNT_TOLERANCE,
 ) -> ClusteringPoint:
     """The point of the fair assignment to a point's centres."""
     limits = problem.limits._replace(level=float(level))
-    dual = problem.solve_assignment(point.centers, limits, point.dual, 2.0, share)
+    dual = problem.solve_assignment(point.centers, limits, point.dual, 2.0)
     return problem.make_assigned_point(dual, point.centers)
 
 

@@ -13,12 +13,10 @@ from skfair._kernels.kmeans import assign_nearest, squared_distances_by_cluster
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
 from skfair._utils.checks import to_floats, warn
-from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
     MeasuredPoint,
     assign_fairly,
-    bounds_many_sizes,
     occupy_clusters,
     start_from_centers,
 )
@@ -101,18 +99,12 @@ def iterate_at_level(
     `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
     ended them.
     """
-    # Without limits all counts are precise; those of many clusters have a precision of their own.
-    n_clusters = point.n_clusters
-    limits = problem.limits
-    is_plain = level == 0 and not has_rows(limits)
-    is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
     lowest = np.inf
     base = point
-    share = COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        trial = assign_fairly(problem, base, level, share)
+        trial = assign_fairly(problem, base, level)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
@@ -126,8 +118,6 @@ def iterate_at_level(
             point = trial
             lowest = value
             n_pushed = n_pushed + 1
-        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
-            lowest, base, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
     # Rounds need neither the cost nor the balance.
     cost = problem.cost_of(point.clustering) if point.cost is None else point.cost

@@ -313,7 +313,7 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
     blocks = Blocks(read_block, [5000] * 4, range(4))
     partitioned, in_memory = fit_model(blocks[[0, 1, 2]], blocks[3]), fit_model(X, groups)
     assert read.count(0) <= 2 * 25  # rows and groups
-    assert in_memory.n_iter_ > 8
+    assert in_memory.n_iter_ >= 8
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
     assert partitioned.constraint_violation_ == 0
 
