@@ -24,7 +24,6 @@ from skfair.cluster.kmeans._repair import (
     search_locally,
 )
 from skfair.cluster.kmeans._rounds import iterate_at_level
-from skfair.cluster.kmeans._tables import near_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -249,7 +248,7 @@ def follow_levels(
 def route_from(problem: ClusteringProblem, point: MeasuredPoint, goal: float) -> Route:
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
-    path = path_to_balance(problem, point, goal, near_ties(point, problem.codes), MAX_MOVES)
+    path = path_to_balance(problem, point, goal, MAX_MOVES)
     labels = point.labels.astype(np.min_scalar_type(point.n_clusters - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
     costs /= problem.weights.sum()
@@ -305,7 +304,7 @@ def branch_routes(problem: ClusteringProblem, point: MeasuredPoint) -> list:
     n_moves = max(10, 30_000 // problem.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
-        move = path_to_balance(problem, point, 1.0, near_ties(point, problem.codes), 1)
+        move = path_to_balance(problem, point, 1.0, 1)
         if not len(move.samples):
             break
         branch = point = follow_path(problem, point, move)

@@ -42,7 +42,6 @@ from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_
 from skfair.cluster.kmeans._tables import (
     BALANCE_TOLERANCE,
     has_small_group,
-    near_ties,
     relax_shares,
     repair_to_limits,
 )
@@ -243,16 +242,14 @@ def repair(problem: ClusteringProblem, point: MeasuredPoint, ratio: float) -> Me
             labels = move_into_bounds(problem, point)
             point = replace_labels(problem, point, labels)
         point = repair_by_table(problem, point, ratio, only_rows=True)
-    # The balance: cheap moves first; all samples only where these do not suffice.
-    for rows in (near_ties(point, problem.codes), np.arange(len(problem.weights))):
-        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
-        # itself.
-        cut_short = True
-        while point.balance < ratio and cut_short:
-            path = path_to_balance(problem, point, ratio, rows, MAX_MOVES)
-            labels = labels_after_path(point, path)
-            point = replace_labels(problem, point, labels)
-            cut_short = len(path.samples) == MAX_MOVES
+    # The balance: paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one
+    # ends by itself.
+    cut_short = True
+    while point.balance < ratio and cut_short:
+        path = path_to_balance(problem, point, ratio, MAX_MOVES)
+        labels = labels_after_path(point, path)
+        point = replace_labels(problem, point, labels)
+        cut_short = len(path.samples) == MAX_MOVES
     return point
 
 
@@ -317,17 +314,13 @@ def follow_path(
 
 
 def path_to_balance(
-    problem: ClusteringProblem,
-    point: MeasuredPoint,
-    goal: float,
-    rows: np.ndarray,
-    max_moves: int,
+    problem: ClusteringProblem, point: MeasuredPoint, goal: float, max_moves: int
 ) -> MovePath:
-    """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    movable = problem.X if len(rows) == len(problem.weights) else problem.X[rows]
-    distances = squared_distances(movable, point.centers)
+    """Path of the cheapest single moves from a point to the balance ``goal``."""
+    distances = squared_distances(problem.X, point.centers)
     clustering = copy_clustering(point.clustering)
     limits = problem.limits._replace(level=float(goal))
+    rows = np.arange(len(problem.weights))
     moved = _to_kernel_samples(problem)
     return raise_balance(moved, clustering, rows, distances, limits, max_moves)
 

@@ -12,7 +12,7 @@ table: it is searched for by branch and bound then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -31,26 +31,18 @@ if TYPE_CHECKING:
 
 
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
-MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
 def repair_to_limits(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> np.ndarray:
-    """Labels near those of a point that keep the limits at little cost, for equal weights.
-
-    The samples nearest to a tie move if that suffices; otherwise all may.
-    """
+    """Labels near those of a point that keep the limits at little cost, for equal weights."""
     labels = point.labels.copy()
     n_clusters = point.n_clusters
     counts = problem.count_intersections(labels, n_clusters)
     integer_counts = np.round(counts / problem.largest_weight).astype(np.int64)
-    near = near_ties(point, problem.codes)
-    moves = estimate_move_costs(problem, point, near)
+    moves = estimate_move_costs(problem, point)
     surplus = integer_counts - find_feasible_counts(problem, counts, level, moves)
-    short = _move_surplus(problem, point, labels, near, surplus)
-    # All samples only where these do not suffice.
-    if len(short):
-        _move_surplus(problem, point, labels, np.arange(len(labels)), surplus, short)
+    _move_surplus(problem, point, labels, surplus)
     return labels
 
 
@@ -60,24 +52,6 @@ def has_small_group(problem: ClusteringProblem, n_clusters: int) -> bool:
     if problem.background is not None:
         sizes = sizes + problem.background.counts.sum(axis=0) / problem.largest_weight
     return problem.has_equal_weights and sizes.min() <= _MAX_TABLE_MEMBERS * n_clusters
-
-
-def near_ties(point: MeasuredPoint, codes: np.ndarray) -> np.ndarray:
-    """The samples of each intersection that moved to another cluster would cost least.
-
-    In the dual solution of the point a sample's gap is what its move costs on top.
-    """
-    if point.dual is None:
-        return np.arange(len(codes))
-    near = []
-    for code in range(codes.max(initial=0) + 1):
-        rows = np.flatnonzero(codes == code)
-        # A constant share, but never so few that a repair would need a second attempt.
-        n_near = max(MIN_NEAR_TIES, len(rows) // 20)
-        if len(rows) > n_near:
-            rows = rows[np.argpartition(point.dual.gaps[rows], n_near)[:n_near]]  # type: ignore[index]
-        near.append(rows)
-    return np.sort(np.concatenate(near))
 
 
 class Moves(NamedTuple):
@@ -94,21 +68,18 @@ class Moves(NamedTuple):
     cell_costs: np.ndarray  # (n_cells,) of a member of a cell, on top
 
 
-def estimate_move_costs(
-    problem: ClusteringProblem, point: MeasuredPoint, rows: np.ndarray
-) -> Moves:
-    """The costs of moves of some rows between clusters, whose centres stay."""
+def estimate_move_costs(problem: ClusteringProblem, point: MeasuredPoint) -> Moves:
+    """The costs of moves of samples between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
     centers = point.centers
     scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
     offsets = intersection_offsets(problem, point, n_codes) / scale
     cells = point.labels.astype(np.int64) * n_codes + problem.codes
     movable = np.bincount(cells, minlength=len(centers) * n_codes)
-    cells = cells[rows]
-    distances = squared_distances(problem.X[rows], centers)
+    distances = squared_distances(problem.X, centers)
     if problem.unit_costs is not None:
-        distances *= problem.unit_costs[rows, np.newaxis]
-    distances = distances / scale + offsets[:, problem.codes[rows]].T
+        distances *= problem.unit_costs[:, np.newaxis]
+    distances = distances / scale + offsets[:, problem.codes].T
     # Members of a cell may go to three clusters or more; there are about 5,000 steps.
     n_goals = int(np.clip(5000 // (8 * len(movable)), 3, len(centers)))
     steps = []
@@ -148,32 +119,23 @@ def _move_surplus(
     problem: ClusteringProblem,
     point: MeasuredPoint,
     labels: np.ndarray,
-    rows: np.ndarray,
     surplus: np.ndarray,
-    codes: Any = None,
-) -> list:
-    """Move rows to the cheapest clusters from which no intersection has a surplus.
+) -> None:
+    """Move samples to the cheapest clusters from which no intersection has a surplus.
 
-    Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
-    too few rows may move.
+    Changes ``labels`` in place.
     """
     centers = point.centers
-    short = []
     offsets = intersection_offsets(problem, point, surplus.shape[1])
     # Intersections are independent: members of one take the place of members of the same.
-    for code in range(surplus.shape[1]) if codes is None else codes:
-        members = rows[problem.codes[rows] == code]
+    for code in range(surplus.shape[1]):
+        members = np.flatnonzero(problem.codes == code)
         places = np.bincount(labels[members], minlength=len(centers)) - surplus[:, code]
-        if places.min() < 0:
-            short.append(code)
-            continue
         X = problem.X[members]
         ends = centers
         if problem.unit_costs is not None:
             X, ends = scale_distances(X, centers, problem.unit_costs[members])
         labels[members] = solve_transport(X, ends, (places, places), offsets[:, code]).labels
-        surplus[:, code] = 0
-    return short
 
 
 def scale_distances(

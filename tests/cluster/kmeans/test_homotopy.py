@@ -23,7 +23,6 @@ from skfair.cluster.kmeans._repair import (
     search_locally,
 )
 from skfair.cluster.kmeans._rounds import RunSettings, iterate_at_level, lloyd
-from skfair.cluster.kmeans._tables import MIN_NEAR_TIES, near_ties
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
 
@@ -163,19 +162,6 @@ def test_repair_reaches_the_ratio(ratio, weighted):
     assert repaired.balance >= ratio * samples.balance
     np.testing.assert_array_equal(point.clustering.labels, before)  # points never change
     assert repair(samples, repaired, ratio * samples.balance) is repaired
-
-
-def test_near_ties_are_those_with_the_least_gaps_of_each_group():
-    samples = samples_of(3 * MIN_NEAR_TIES)
-    point = plain(samples)
-    rows = near_ties(point, samples.codes)
-    assert (np.diff(rows) > 0).all()
-    for code in (0, 1):
-        members = np.flatnonzero(samples.codes == code)
-        near = np.intersect1d(rows, members)
-        assert len(near) == min(MIN_NEAR_TIES, len(members))
-        far = point.dual.gaps[np.setdiff1d(members, near)]
-        assert point.dual.gaps[near].max() <= far.min(initial=np.inf)
 
 
 def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
