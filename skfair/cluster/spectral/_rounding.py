@@ -116,8 +116,8 @@ def round_ncut(
 
     Weighted k-means on the embedding H and a local search give a clustering that ignores groups. If
     its balance is too low, flows of members between the clusters bring the count of every group in
-    every cluster near its proportional share, and a local search within these bounds follows. The
-    bounds are tightened until the balance is reached. Last come moves and exchanges that keep the
+    every cluster near its proportional share, and a local search within these bounds follows: those
+    of full balance, then those that are required. Last come moves and exchanges that keep the
     balance itself, and of few nodes searches after random moves. If integer rounding prevents that
     the balance is reached, they start from the best balanced clustering: n_kj + 1 >= b (n_kj' - 1)
     for any cluster k and two groups, b being ``requirements.balance`` times the balance of the
@@ -227,23 +227,16 @@ def _sort_key(search: NcutSearch, limits: Limits) -> tuple[float, ...]:
 
 
 def _search_levels(free: NcutSearch, limits: Limits, level: float) -> Iterator[NcutSearch]:
-    """Yield searches at higher and higher relative balances until the limits are kept."""
+    """Yield searches at the required relative balance, from pure and from balanced clusters."""
     yield free
     if free.keeps(limits):
         return
     tight = free.search_at(1.0)
     yield tight
-    # Four levels, whose slack is halved, as integer rounding may miss a balance.
-    slacks = (1 - level) * 0.5 ** np.arange(4 if tight.keeps(limits) else 1)
-    for slack in slacks[slacks > 0]:
+    if level < 1:
         # Relaxing balanced clusters often gives a smaller cut than balancing pure ones.
-        is_reached = False
-        for reached in (free, tight):
-            search = reached.search_at(1 - slack)
-            is_reached = search.keeps(limits) or is_reached
-            yield search
-        if is_reached:
-            return
+        yield free.search_at(level)
+        yield tight.search_at(level)
 
 
 def ncut_path(
