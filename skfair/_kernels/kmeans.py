@@ -213,25 +213,14 @@ def squared_distances_by_cluster(X, centers):
     if sparse.issparse(X):
         return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
-    _squared_distances(X, centers, distances, _block_arrays(X, centers))
+    for rows in row_blocks(len(X)):
+        distances[:, rows] = cdist(centers, X[rows], "sqeuclidean")
     return distances
 
 
 def _block_arrays(X, centers):
     """Arrays of a block of samples: its features, and the distances to each centre."""
     return np.zeros((X.shape[1], BLOCK)), np.empty((len(centers), BLOCK))
-
-
-@jit
-def _squared_distances(X, centers, result, block_arrays):
-    n_clusters, n_samples = result.shape
-    features, distances = block_arrays
-    for start in range(0, n_samples, BLOCK):
-        block = min(BLOCK, n_samples - start)
-        _fill_block_distances(X, centers, start, block, features, distances)
-        for k in range(n_clusters):
-            for i in range(block):
-                result[k, start + i] = distances[k, i]
 
 
 def nearest_centers(X, centers):
