@@ -3,14 +3,14 @@
 Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` names the loop:
 
 - `enforce_decisions`: the plain fit, which is returned if it keeps the bound; the fit under smooth
-  rates; corrections, which move the smooth rates by their residual to those of the decisions and
-  solve again; around each of these line searches, which find of all intercepts the one whose
-  decisions keep the bound with the fewest errors, by sorting the scores (exactly, unless samples
-  times groups are very many: then in bins), and go on along directions in which the rows of the
-  constraint move fastest; the plain coefficients with their best intercept;
+  rates; line searches, which find of all intercepts the one whose decisions keep the bound with the
+  fewest errors, by sorting the scores (exactly, unless samples times groups are very many: then in
+  bins), and go on along directions in which the rows of the constraint move fastest; the plain
+  coefficients with their best intercept;
 - `enforce_losses`, alone or beside decisions: several starts, where one may end at a bad local
-  minimum, then corrections; if these are not enough, tighter tolerances. Searches count decisions
-  alone: they would lead losses away from their bounds;
+  minimum, then corrections, which move the smooth rates by their residual to those of the decisions
+  and solve again; if these are not enough, tighter tolerances. Searches count decisions alone: they
+  would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
   requested one; where this ends without a certified model, fits under tighter tolerances; if none
   of all fits keeps the bound, random local search lowers the metric itself; if the ranks agree with
@@ -88,18 +88,8 @@ def enforce_decisions(fitter, effort):
         first = fitter.fit_smooth(plain)
     if first.keeps_bound and not first.result.multipliers.any():
         return _clear_decisions(fitter, first)
-    # The best decisions around that and around its corrections.
-    best = None
-    for candidate in fit_corrections(fitter, first, effort.corrections):
-        refined = search_lines(fitter, candidate, effort)
-        is_better = best is None or refined.sort_key < best.sort_key
-        best = refined if is_better else best
-        # Decisions that the bound makes wrong, as a share of the samples: few need no further
-        # correction, and of more another one is tried only after one that helped.
-        cost = best.error - candidate.error
-        if best.keeps_bound and cost <= (4e-3 if is_better else 1e-2):
-            break
-    # The plain coefficients with their best intercept.
+    best = search_lines(fitter, first, effort)
+    # Plain coefficients with their best intercept: no fit is worse than a cut of the plain scores.
     if effort.starts and plain is not None:
         shifted = search_intercept(fitter, plain)._replace(result=best.result)
         best = min(best, shifted, key=sort_key)

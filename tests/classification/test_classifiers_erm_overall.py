@@ -109,7 +109,7 @@ def test_overlapping_groups_are_near_the_overall_rate():
 )
 @pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_reports_and_warnings_name_the_side(constraint, name):
-    X, y, groups = draw(300)
+    X, y, groups = draw(500)
     model = ConstrainedERMClassifier(constraint.set_params(tolerance=0.01), confidence_level=0.99)
     with pytest.warns(UserWarning, match=r"tolerance of [.\d]+ \(" + re.escape(name) + r"\)"):
         model.fit(X, y, sensitive_features=groups)
