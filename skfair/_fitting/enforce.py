@@ -13,15 +13,14 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
   would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
   requested one; where this ends without a certified model, fits under tighter tolerances; if none
-  of all fits keeps the bound, random local search lowers the metric itself; if the ranks agree with
-  the target far less than those of the plain fit, an evolution strategy raises their correlation;
-  of these models, and that which the fit starts at, the one of least objective;
+  of all fits keeps the bound, random local search lowers the metric itself; of these models, and
+  that which the fit starts at, the one of least objective;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
   the full data is corrected and searched.
 
 Of the candidates that keep the bound that with the fewest errors is taken, and where ranks are
-compared that of least objective, or of best ranks where these are searched. Constant decisions,
-which keep every parity of decisions, are the last resort.
+compared that of least objective. Constant decisions, which keep every parity of decisions, are the
+last resort.
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.leave_one_out import LeaveOneOut, can_leave_one_out
 from skfair._fitting.outcome import FAR_GAP
 from skfair._fitting.quadratic import QuadraticProgram
-from skfair._fitting.rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
 if TYPE_CHECKING:
@@ -117,33 +115,28 @@ def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
 
 
 def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
-    """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
+    """The candidate that keeps constraints on ranks: by calibration, then by a random search."""
     candidate = calibrate_tolerances(fitter, effort.solves)
     is_plain = candidate.keeps_bound and candidate.is_unconstrained
     if is_plain or not effort.starts or fitter.problem.is_partitioned:
         return candidate
     # Other models that keep these tolerances: the model that the fit starts at, and all fits under
-    # tighter tolerances, unless a kept bound is certified. Where such a fit has lost its ranks,
-    # tighter tolerances do not give them back.
+    # tighter tolerances, unless a kept bound is certified.
     others = []
     if fitter.start.any():
         others.append(fitter.evaluate(fitter.start, candidate.result))
     is_certified = candidate.is_solver_result and candidate.result.status == "optimal"
-    is_final = is_certified or loses_ranks(fitter, candidate)
-    if not (candidate.keeps_bound and is_final):
+    if not (candidate.keeps_bound and is_certified):
         tighter = fitter.replace_tolerances(_TIGHTER * fitter.constraint.tolerances)
         fits = [fitter.evaluate(one.parameters, one.result) for one in fit_calibrations(tighter)]
         fit = choose_calibration(fitter, fits)
         if not candidate.keeps_bound:
             candidate = min(candidate, fit, key=lambda one: one.violation)
-        elif fit.keeps_bound and not loses_ranks(fitter, fit):
+        elif fit.keeps_bound:
             others.append(fit)
     # Random search for a model that keeps the bound, where no fit does.
     if not candidate.keeps_bound:
         candidate = search_metric(fitter, candidate)
-    # Random search for better ranks.
-    if loses_ranks(fitter, candidate):
-        candidate = search_ranks(fitter, candidate)
     return choose_cheapest(fitter, [candidate, *others])
 
 
