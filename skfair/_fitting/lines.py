@@ -10,7 +10,21 @@ import numpy as np
 from skfair._kernels import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
 
 MAX_NUMPY_FLIPS = 50_000
-"""Samples times lines up to which numpy counts flips; kernels, compiled once, count more."""
+"""Samples times lines of a call up to which numpy counts flips; kernels count more."""
+
+MAX_NUMPY_TOTAL = 3_000_000
+"""Flips of a process up to which numpy counts small calls, about as long as kernels load."""
+
+
+class _Flipped:
+    """Flips that this process has counted."""
+
+    total = 0
+
+
+def use_kernels(n_flips: int) -> bool:
+    """Whether kernels count the flips of a call, which they do faster once they are loaded."""
+    return n_flips > MAX_NUMPY_FLIPS or _Flipped.total > MAX_NUMPY_TOTAL
 
 
 def choose_n_bins(n_samples: int, n_cells: int, max_entries: int) -> int:
@@ -42,7 +56,9 @@ def bin_line_flips(
     tables, (n_lines, n_bins + 2, MEANS + n_cells); their row n_bins has error and means beyond all
     bins, and their last row has no meaning.
     """
-    if len(lines) * scores.shape[1] > MAX_NUMPY_FLIPS:
+    n_flips = len(lines) * scores.shape[1]
+    _Flipped.total += n_flips
+    if use_kernels(n_flips):
         from skfair._kernels import lines as kernels
 
         return kernels.bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins)
@@ -115,6 +131,12 @@ def find_line_points(
     wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
     high end and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
+    if use_kernels(bins.size):
+        from skfair._kernels import lines as kernels
+
+        return kernels.find_line_points(
+            scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables
+        )
     line, low, high, values = _find_points(scores, slopes, lines, is_useful, effects, bins, tables)
     is_listed = (values[:, 0] < max_errors[line]) & (high - low > min_width)
     line, low, high, values = line[is_listed], low[is_listed], high[is_listed], values[is_listed]

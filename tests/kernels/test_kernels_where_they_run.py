@@ -6,6 +6,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skfair import _kernels
 from skfair._fitting import lines
@@ -59,6 +60,7 @@ PASSES = [
         8001,
     ),
     ("lines", "_bin_line_flips", ConstrainedERMClassifier(tolerance=0.05), 8001),
+    ("lines", "_find_line_points", ConstrainedERMClassifier(tolerance=0.05), 8001),
 ]
 
 
@@ -76,10 +78,26 @@ def test_a_pass_runs_compiled(module, function, model, n_samples, monkeypatch):
 def test_fits_below_the_sizes_call_no_kernel_of_passes_and_lines(monkeypatch):
     calls = count_calls(monkeypatch, "scores", "_evaluate_block")
     calls_of_lines = count_calls(monkeypatch, "lines", "_bin_line_flips")
+    monkeypatch.setattr(lines._Flipped, "total", 0)  # as in a new process
     X, y, groups = draw(1000)
     ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
     assert not calls
     assert not calls_of_lines
+
+
+@pytest.mark.slow
+def test_small_fits_call_kernels_of_lines_once_a_process_has_counted_many_flips(monkeypatch):
+    X, y, groups = draw(1000)
+    model = ConstrainedERMClassifier(tolerance=0.05)
+    monkeypatch.setattr(lines._Flipped, "total", 0)
+    before = model.fit(X, y, sensitive_features=groups)
+    coef, intercept = before.coef_, before.intercept_
+    calls = count_calls(monkeypatch, "lines", "_find_line_points")
+    monkeypatch.setattr(lines._Flipped, "total", lines.MAX_NUMPY_TOTAL + 1)
+    model.fit(X, y, sensitive_features=groups)
+    assert calls
+    assert_allclose(model.coef_, coef, rtol=1e-12)
+    assert_allclose(model.intercept_, intercept, rtol=1e-12)
 
 
 def test_the_page_states_passes_and_sizes():
@@ -90,6 +108,7 @@ def test_the_page_states_passes_and_sizes():
         (_kernels, "MAX_INTERPRETED_STEPS"),
         (problem, "MAX_NUMPY_STEPS"),
         (lines, "MAX_NUMPY_FLIPS"),
+        (lines, "MAX_NUMPY_TOTAL"),
     ):
         line = next(line for line in text.split("* - ") if f"``{name}``" in line)
         assert f"{getattr(owner, name):,}" in line
