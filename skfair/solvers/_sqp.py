@@ -22,7 +22,7 @@ from skfair._utils.parameters import (
     PositiveInt,
     make_constructor,
 )
-from skfair.solvers._elastic_qp import solve_interior_point
+from skfair.solvers._elastic_qp import solve_active_set, solve_interior_point
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
+
+_MAX_GUESSED_ROWS = 8
+"""Rows up to which the active set is guessed first."""
 
 
 def solve_elastic_qp(
@@ -60,6 +63,10 @@ def solve_elastic_qp(
     multipliers in [-penalty, penalty], positive at upper bounds. ``max_complementarity`` is the
     mean of multiplier times slack at which to stop, relative to the penalty.
     """
+    if 0 < len(rows) <= _MAX_GUESSED_ROWS:
+        solution = solve_active_set(curvature, rows, lower, upper, penalty)
+        if solution is not None:
+            return solution
     # All rows, or a working set of many.
     n_bounds = np.count_nonzero(np.isfinite([lower, upper]))
     solve = solve_interior_point if n_bounds <= _MAX_DENSE_BOUNDS else _solve_working_set

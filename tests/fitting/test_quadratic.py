@@ -72,7 +72,7 @@ def test_no_model_of_a_grid_is_below_the_bound(seed):
 
 def test_of_two_groups_the_bound_is_the_optimum():
     """A single difference of quadratic functions has no duality gap (S-lemma)."""
-    problem = draw_problem(3, n_groups=2, n_features=3, n_samples=200)
+    problem = draw_problem(4, n_groups=2, n_features=3, n_samples=200)
     bound, starts = QuadraticProgram.from_problem(problem).bound_and_starts(1)
     result = SQP().solve(problem, problem.initial_point(starts[0]))
     assert result.status == "optimal"
