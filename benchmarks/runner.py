@@ -75,8 +75,8 @@ from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_kmeans_peers import fair_kmeans_peers
 from benchmarks.peers.fair_regression import fair_regression
+from benchmarks.peers.final_rules import fold_stability, rule_costs
 from benchmarks.peers.group_rules import group_rules
-from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time, rule_costs
 from benchmarks.peers.libraries import libraries
 from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
@@ -211,8 +211,6 @@ BENCHMARKS = {
     "any-model-small": any_model_small,
     "wide-data": wide_data,
     "any-model-splits": any_model_splits,
-    "joint-gains": joint_gains,
-    "joint-time": joint_time,
     "rule-costs": rule_costs,
     "review-zones": review_zones,
     "fold-stability": fold_stability,

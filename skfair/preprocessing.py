@@ -366,8 +366,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> model.constraint_report_[["group", "estimate", "gap"]].round(2)
        group  estimate   gap
-    0      0      0.48  0.05
-    1      1      0.52  0.05
+    0      0      0.46  0.05
+    1      1      0.51  0.05
     """
 
     column: NonNegativeInt | str = 0

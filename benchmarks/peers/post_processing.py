@@ -2,15 +2,15 @@
 
 import warnings
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.erm_cases import Split, case
 from benchmarks.packages import is_installed, name_versions
 from benchmarks.peers import group_rules
-from benchmarks.peers.any_model import CachedFit
+from benchmarks.peers.any_model import CachedFit, outcome
 from benchmarks.peers.group_rules import OutOfFoldThresholdOptimizer
-from benchmarks.peers.joint_probabilities import Decisions
 from benchmarks.peers.libraries import ErrorParity, Fairlearn, LinearPost, OxonFair
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
@@ -35,6 +35,26 @@ LIBRARIES = (
     Fairlearn(),
     LinearPost(),
 )
+
+
+class Decisions(NamedTuple):
+    """Held-out decisions of a method in all splits."""
+
+    parts: list  # the test samples of each split
+    values: list
+    constraint: str
+
+    @property
+    def accuracies(self):
+        """Share of right decisions in each split, (n_splits,)."""
+        pairs = zip(self.parts, self.values, strict=True)
+        return np.array([np.mean(decisions == part.y) for part, decisions in pairs])
+
+    @property
+    def gap(self):
+        """Gap of the samples of all splits together: that of a split is mostly sampling noise."""
+        together = Split(*map(np.concatenate, zip(*self.parts, strict=True)))
+        return outcome(np.concatenate(self.values), together, self.constraint)[1]
 
 
 @smallest(DATA=("ACSIncome, sex",), N_TRAIN=300, N_TREES=3, TOLERANCES=(0.01, 0.3))

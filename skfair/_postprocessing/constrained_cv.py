@@ -51,8 +51,6 @@ from skfair._postprocessing.events import (
     fit_event_features,
     fit_plain_model,
     fit_shifted_model,
-    keep_scores,
-    make_fitter,
     route_metadata,
     stratify_by_class_and_group,
     warn_if_groups_predictable,
@@ -64,13 +62,6 @@ from skfair._postprocessing.group_models import (
     EncodedClassifier,
     ScreenedClassifier,
     fit_classifier,
-)
-from skfair._postprocessing.joint import (
-    FoldModel,
-    JointProbabilities,
-    fit_joint_probabilities,
-    share_lost,
-    suits_joint_probabilities,
 )
 from skfair._postprocessing.limited_places import fit_selection
 from skfair._postprocessing.logistic import LogisticModel
@@ -147,8 +138,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         EncodedClassifier,
         EventFeatures,
         EventModel,
-        FoldModel,
-        JointProbabilities,
         LogisticModel,
         ScreenedClassifier,
     )
@@ -202,9 +191,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
             of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
-            for the others. Where joint probabilities are estimated (see Notes of
-            `ConstrainedClassifierCV`), those of each group with the negative class, and with the
-            positive one.
+            for the others.
 
         Raises
         ------
@@ -297,7 +284,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         features = self._event_features.features(of_rule, probabilities)
         coef = np.atleast_2d(self.rule_coef_)
         triples = zip(features, coef, np.ravel(self.rule_intercept_), strict=True)
-        by_class = [self._event_features.decision_scores(*one) for one in triples]
+        by_class = [inputs @ weights + intercept for inputs, weights, intercept in triples]
         return columns, np.transpose(by_class)
 
     def _columns_and_probabilities(
@@ -321,7 +308,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 sensitive_features, len(columns), self.groups_, reason, self.handle_unknown
             )
             codes = np.append(self._event_codes, -1)[groups]
-        return self._event_features.columns_and_probabilities(columns, X, codes)
+        return columns, self._event_features.probabilities(X, codes)
 
 
 # A fit, from the input to what predictions need.
@@ -345,7 +332,7 @@ class CrossFit(NamedTuple):
     final: list  # estimators, by which new samples are scored
     folds: list  # training and test positions
     context: Any  # of callbacks
-    group_models: dict  # those fitted so far, by whether they are joint with the class
+    group_models: list  # once a rule has fitted them: `EventFeatures` and probabilities of events
     operating_point: float | None = None  # score from which on the positive class is predicted
     digests: dict[str, str] = {}  # of samples and folds; none if fold models are not kept
 
@@ -374,7 +361,7 @@ class Rule(NamedTuple):
     is_stopped: bool  # by a callback
 
     @property
-    def features(self) -> EventFeatures | JointProbabilities:
+    def features(self) -> EventFeatures:
         """Features of the model, from scores and probabilities of events."""
         return self.fitted["_event_features"]
 
@@ -485,7 +472,7 @@ def cross_fit_samples(
         final=final,
         folds=folds,
         context=context,
-        group_models={},
+        group_models=[],
         operating_point=operating_point,
         digests=digests if final is scoring else {},
     )
@@ -678,7 +665,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
 class _RuleForm(NamedTuple):
     """A solved rule of one form: its features, request, problem and guarantee."""
 
-    features: EventFeatures | JointProbabilities
+    features: EventFeatures
     request: RuleRequest
     problem: ConstrainedProblem
     guarantee: Guarantee
@@ -696,41 +683,8 @@ def _fit_with_groups(
     columns: np.ndarray,
     constraint_events: ConstraintEvents,
 ) -> _RuleForm:
-    """The rule by probabilities of groups: by weights of outcomes, or else by thresholds.
-
-    Weights are used on small data. If they keep no bound, or lose three quarters of what the scores
-    improve on a constant, thresholds of the log-odds are fitted too. They are taken if they make up
-    for half of that.
-    """
-    # Joint probabilities of groups depend on the score, of which a monotone rule must not.
-    is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
-        estimator, cross.per_class, constraint_events, cross.constraints
-    )
-    if not is_joint:
-        return _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
-    features, of_events, _ = features_of(estimator, cross, columns, constraint_events, is_joint)
-    request = of_scores.replace_features(of_events)
-    fitter = make_fitter(request)
-    by_weights = _RuleForm(features, request, *features.solve(fitter, request, None))
-    plain = keep_scores(make_fitter(of_scores), of_scores).error
-    error = by_weights.candidate.error
-    keeps_bound = by_weights.candidate.keeps_bound
-    if keeps_bound and share_lost(by_weights.problem, error, plain) <= 0.75:
-        return by_weights
-    by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
-    is_better = by_thresholds.candidate.error < (error + plain) / 2.0
-    is_better = is_better and by_thresholds.candidate.keeps_bound
-    return by_weights if keeps_bound and not is_better else by_thresholds
-
-
-def _fit_thresholds(
-    estimator: ConstrainedCV,
-    cross: CrossFit,
-    of_scores: RuleRequest,
-    columns: np.ndarray,
-    constraint_events: ConstraintEvents,
-) -> _RuleForm:
     """The rule that compares log-odds with a threshold by probabilities of events."""
+    _warn_if_not_monotone(estimator, cross)
     features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
     is_real = cross.per_class[0].classes is None
     request = of_scores.replace_features(of_events)
@@ -744,19 +698,19 @@ def _fit_thresholds(
     return _RuleForm(features, request, *solution)
 
 
-def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
-    """Whether the estimator is made monotone in columns; warn if its model of groups reads them."""
+def _warn_if_not_monotone(estimator: ConstrainedCV, cross: CrossFit) -> None:
+    """Warn of a model of groups that reads columns in which the estimator is made monotone."""
+    if not hasattr(estimator.group_estimator, "fit"):
+        return
     base = cross.scoring[0]
     features = final_step_features(base, safe_indexing(cross.training.samples.X, [0]))
-    is_monotone = free_columns(base, features) is not None
-    if is_monotone and hasattr(estimator.group_estimator, "fit"):
+    if free_columns(base, features) is not None:
         warn(
             f"{type(final_step(base)).__name__} is monotone in some columns, but decisions need "
             "not be: the probability of the group may change with the same columns. Pass "
             "group_estimator=None, which then leaves them out, one that reads others alone, or "
             "'sensitive_features'."
         )
-    return is_monotone
 
 
 def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
@@ -848,57 +802,37 @@ def features_of(
     cross: CrossFit,
     columns: np.ndarray,
     constraint_events: ConstraintEvents,
-    is_joint: bool = False,
 ) -> tuple:
-    """`EventFeatures`, features of the samples, and `group_class_probabilities`.
-
-    With ``is_joint`` the features are `JointProbabilities`.
-    """
+    """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
     # Rules of one ladder compare the same events: they share the models of groups.
-    if is_joint not in cross.group_models:
-        models = _fit_group_models(estimator, cross, columns, constraint_events, is_joint)
-        cross.group_models[is_joint] = models
-    features, columns, probabilities = cross.group_models[is_joint]
+    if not cross.group_models:
+        cross.group_models.append(_fit_group_models(estimator, cross, constraint_events))
+    ((features, probabilities),) = cross.group_models
     chances = features.group_class_probabilities(columns, probabilities)
     return features, features.features(columns, probabilities), chances
 
 
 def _fit_group_models(
-    estimator: BaseEstimator,
-    cross: CrossFit,
-    columns: np.ndarray,
-    constraint_events: ConstraintEvents,
-    is_joint: bool,
-) -> tuple:
-    """`EventFeatures`, columns of the scores, and out-of-fold probabilities of the events."""
-    if is_joint:
-        features, columns, probabilities = fit_joint_probabilities(
-            cross.scoring,
-            cross.training,
-            columns,
-            constraint_events,
-            cross.folds,
-            cross.equal_rows,
-            estimator.n_jobs,
-        )
-    else:
-        features, probabilities = fit_event_features(
-            cross.scoring,
-            estimator.group_estimator,
-            cross.training,
-            constraint_events,
-            cross.folds,
-            estimator.n_jobs,
-        )
-        if estimator.group_estimator != "sensitive_features":
-            probabilities = cross.equal_rows.average(probabilities)
+    estimator: BaseEstimator, cross: CrossFit, constraint_events: ConstraintEvents
+) -> tuple[EventFeatures, np.ndarray]:
+    """`EventFeatures`, and out-of-fold probabilities of the events."""
+    features, probabilities = fit_event_features(
+        cross.scoring,
+        estimator.group_estimator,
+        cross.training,
+        constraint_events,
+        cross.folds,
+        estimator.n_jobs,
+    )
     if estimator.group_estimator != "sensitive_features":
+        probabilities = cross.equal_rows.average(probabilities)
         warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
-        warn_if_groups_predictable(constraint_events, features.group_probabilities(probabilities))
+        # Probabilities of the groups, within the first subset.
+        warn_if_groups_predictable(constraint_events, probabilities[:, :1].sum(axis=1))
     # New samples get the mean of the folds' models, or one model of all samples.
     if not estimator.ensemble:
         features = features.refit_as_one_model(cross.final[0], cross.training, constraint_events)
-    return features, columns, probabilities
+    return features, probabilities
 
 
 def store_rule(

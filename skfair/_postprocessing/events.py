@@ -305,7 +305,7 @@ N_PROBE = 50
 MIN_CLASS_SIZE = 500
 """Samples of a class from which on groups are learned within it."""
 
-MIN_PROBABILITY = 1e-4
+_MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
 _AFFINE_COEFFICIENTS = {"positives": (0, 1), "negatives": (1, -1)}
@@ -479,7 +479,7 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     filled = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     if is_real or training.samples.group_probabilities is not None:
         # A second model combines the first one with errors, or the probabilities that were passed.
-        log = np.log(filled.clip(MIN_PROBABILITY))
+        log = np.log(filled.clip(_MIN_PROBABILITY))
         filled = estimate_group_probabilities(training, [log, np.array(masks, dtype=float).T])
     return fill_groups(training, filled)
 
@@ -530,17 +530,6 @@ class EventFeatures(NamedTuple):
             EventModel.fit(base, self.models[0].group_estimator, training, constraint_events, rows)
         ]
         return self._replace(models=models)
-
-    @staticmethod
-    def group_probabilities(probabilities: np.ndarray) -> np.ndarray:
-        """Probabilities of the groups, within the first subset, (n_samples, n_codes)."""
-        return probabilities[:, :1].sum(axis=1)
-
-    def columns_and_probabilities(
-        self, odds: np.ndarray, X: TableLike, codes: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Log-odds as they are, and the `probabilities` of new samples."""
-        return odds, self.probabilities(X, codes)
 
     def features(self, odds: np.ndarray, probabilities: np.ndarray | None) -> np.ndarray:
         """Features of each problem, (n_problems, n_samples, 1 + n_features).
@@ -624,16 +613,6 @@ class EventFeatures(NamedTuple):
         """
         return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
 
-    @staticmethod
-    def log_odds(features: np.ndarray) -> np.ndarray:
-        """Log-odds of the positive class, (n_samples,)."""
-        return features[:, 0]
-
-    @staticmethod
-    def decision_scores(features: np.ndarray, coef: np.ndarray, intercept: float) -> np.ndarray:
-        """Scores of the final linear model, (n_samples,)."""
-        return features @ coef + intercept
-
     def sample_thresholds(
         self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray
     ) -> np.ndarray | None:
@@ -687,12 +666,6 @@ class EventFeatures(NamedTuple):
         if len(first) == 1:
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)  # type: ignore[arg-type]
-
-    def solve(
-        self, fitter: Fitter, request: RuleRequest, confidence: float | None
-    ) -> tuple[ConstrainedProblem, Guarantee]:
-        """The solved problem and the guarantee of `fit_final_model`."""
-        return fit_final_model(fitter, request, confidence, self.known_codes(request))
 
     def known_codes(self, request: RuleRequest) -> np.ndarray | None:
         """Codes of the groups of the samples where the features show them, else None."""
@@ -751,7 +724,7 @@ def _fit_default(
         by_subset = model.probabilities(rows, constraint_events.table.shape[2])
         likelihoods = by_subset[np.arange(len(test)), :, constraint_events.codes[test]]
         inside = np.column_stack(constraint_events.subsets)[test]
-        logs = np.log(np.maximum(likelihoods, MIN_PROBABILITY)) * inside
+        logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
     best = models[np.argmin(losses)]
     if len(sampled) == len(train):

@@ -20,6 +20,7 @@ from skfair._bound.bound import ConstraintSystem
 from skfair._fitting.fitter import search_lines
 from skfair._fitting.guarantee import Guarantee
 from skfair._postprocessing.events import (
+    fit_final_model,
     fit_group_thresholds,
     group_codes,
     make_fitter,
@@ -120,7 +121,7 @@ def check_feasibility_and_fit(
     solution = None
     of_decisions = [one for one in fitter.constraint if one.sums.metric_input == "decisions"]
     if any(one.sums.is_quotient and one.gap.is_range for one in of_decisions):
-        solution = features.solve(fitter, request, confidence)
+        solution = fit_final_model(fitter, request, confidence, codes)
         if solution[1].candidate.keeps_bound:
             return solution
     conflict = None
@@ -133,7 +134,7 @@ def check_feasibility_and_fit(
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:
-        return solution or features.solve(fitter, request, confidence)
+        return solution or fit_final_model(fitter, request, confidence, codes)
     warn(conflict.describe(), InfeasibleConstraintWarning)
     candidate = search_lines(fitter, fitter.fit_unconstrained())
     # The solution is certified for no constraint.

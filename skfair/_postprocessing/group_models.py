@@ -8,7 +8,6 @@ between the labels, with steps where these show that it is not linear.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,18 +88,14 @@ def _fit_weighted(
 
 
 def _fit_boosting(
-    features: TableLike,
-    target: np.ndarray,
-    weights: np.ndarray,
-    max_iter: int = 15,
-    learning_rate: float = 0.4,
+    features: TableLike, target: np.ndarray, weights: np.ndarray
 ) -> EncodedClassifier | BaseEstimator:
     """Trees of all columns, of too little capacity to overfit: few, of few leaves."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
     boosting = HistGradientBoostingClassifier(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
+        learning_rate=0.4,
+        max_iter=15,
         max_leaf_nodes=4,
         min_samples_leaf=50,
         early_stopping=False,
@@ -353,7 +348,6 @@ def _sample(features: np.ndarray) -> np.ndarray:
 
 _FIT: dict[str, Callable] = {
     "boosted": _fit_boosting,
-    "more boosted": partial(_fit_boosting, max_iter=20, learning_rate=0.3),
     "linear": _fit_scaled_logistic,
     "dense": _fit_dense_logistic,
     "screened": _fit_screened,

@@ -74,7 +74,6 @@ if TYPE_CHECKING:
 
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
     from skfair._postprocessing.events import EventFeatures
-    from skfair._postprocessing.joint import JointProbabilities
     from skfair._utils.tables import Table, TableLike
 
 
@@ -138,8 +137,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         regression, whichever has the lower log-loss out of fold; sparse data always has the
         latter. More than 64 dense columns get logistic regression of all, or of the 32 columns
         and the roots of 8 squares and products that differ most between the groups, with steps of
-        these where they are needed. Up to 10,000 samples of two classes None estimates group and
-        class together, see Notes. "sensitive_features" estimates nothing: the features are the
+        these where they are needed. "sensitive_features" estimates nothing: the features are the
         groups themselves, and predictions need the group of every sample. Each group then has one
         threshold of the score. For bounds on differences or ratios of selection, true positive or
         false positive rates these are the thresholds with the fewest errors out of fold, of two
@@ -210,8 +208,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     rule_coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
         are compared, also of these times the log-odds. With costs of several classes the first is
-        that of minus the expected cost. With weights of outcomes (Notes), of shape
-        (2 * n_groups - 1,), coefficients of the joint probabilities without the first.
+        that of minus the expected cost.
     rule_intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -232,8 +229,6 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-        With weights of outcomes the objective is the expected share of wrong decisions, weighted by
-        their costs.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
@@ -258,21 +253,6 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     little better than each, so that rates may differ a little from those by
     ``oof_decision_function_``.
 
-    Joint probabilities of groups and classes are used up to 10,000 samples of two classes, without
-    ``group_estimator``, ``confidence_level`` and ``k``, with all groups known, and for an estimator
-    that is monotone in no column. The constraints must be on rates of decisions in groups or in
-    their classes, and not a single one on a quotient such as precision. The probabilities
-    :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
-    log-odds and of a small model of g and y, or of g alone, or of several where there are more than
-    64 dense columns. A sample is accepted if :math:`\sum_g u_g J_{g1} > \sum_g v_g J_{g0}`, with
-    positive weights of outcomes u and v: an accepted positive is never a loss, nor an accepted
-    negative a gain, in any group. The weights maximise the expected gain under bounds on expected
-    rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
-    convex. It is solved along a path of tolerances, with a small penalty of logarithms of weights,
-    and along two more where that loses much. Where the weights lose three quarters of what the
-    scores improve on a constant, the linear model above is fitted too, and is taken if it makes up
-    for half of that loss. The slope of ``calibration_`` is then that before this regression.
-
     Floors, ceilings and parity of quotients such as precision may conflict with one another. Before
     the final model is fitted, a linear program finds the smallest violation that decisions can have
     by the out-of-fold probabilities. If that is more than one sample of the smallest group, a
@@ -292,8 +272,6 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
        arXiv:2202.09724, 2022.
     .. [3] C. Denis, R. Elie, M. Hebiri and F. Hu, "Fairness guarantees in multi-class
        classification with demographic parity", Journal of Machine Learning Research 25, 2024.
-    .. [4] R. Xian and H. Zhao, "A unified post-processing framework for group fairness in
-       classification", arXiv:2405.04025, 2024.
 
     Examples
     --------
@@ -619,8 +597,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .487 for
-        women, while .429 of them pay back, and .523 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .492 for
+        women, while .429 of them pay back, and .527 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
@@ -763,7 +741,7 @@ def _describe_rule(
         intercept = float(intercept * scale)
         X = rule.request.per_class[0].X
         refused = _share_refused_at_any_score(rule.features, X, coef, intercept)
-        scores = unit.from_unit(rule.features.decision_scores(X, coef, intercept))
+        scores = unit.from_unit(X @ coef + intercept)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     fitted = {
         "rule_coef_": np.array(coef),
@@ -847,13 +825,13 @@ def _warn_of_refused_scores(
 
 
 def _share_refused_at_any_score(
-    features: EventFeatures | JointProbabilities, X: np.ndarray, coef: np.ndarray, intercept: float
+    features: EventFeatures, X: np.ndarray, coef: np.ndarray, intercept: float
 ) -> float | None:
     """Share of samples whose threshold is above all scores; None where scores are compared."""
     if features.compares_scores:
         return None
-    log_odds = features.log_odds(X)
-    scores = features.decision_scores(X, coef, intercept)
+    log_odds = X[:, 0]
+    scores = X @ coef + intercept
     if features.sample_thresholds(log_odds, scores, coef) is None:  # the log-odds do not count
         return float(np.mean(scores <= 0.0))
     # Log-odds from which on a sample would be accepted, were all else equal.

@@ -273,13 +273,10 @@ def test_the_default_model_of_groups_is_the_likelier_of_two(data):
         (shifted, group, LogisticModel),
         (X, corners, HistGradientBoostingClassifier),
     ):
-        # Group and class together, and the group alone where a guarantee is requested.
         for confidence in (None, 0.6):
             params = {"group_estimator": None, "tolerance": 0.001, "confidence_level": confidence}
             model = fit((features, y, groups), **params)
-            fold = model._event_features.models[0]
-            classifier = getattr(fold, "classifiers", None) or fold.group_models
-            classifier = classifier[0]
+            classifier = model._event_features.models[0].group_models[0]
             assert isinstance(classifier, expected)
 
 

@@ -70,8 +70,8 @@ REFUSED = {
 """Kinds of columns that a model does not take by itself."""
 
 WRAPPERS = {
-    "joint": lambda model: ConstrainedClassifierCV(model, cv=2, tolerance=0.15),
-    "separate": lambda model: ConstrainedClassifierCV(
+    "default": lambda model: ConstrainedClassifierCV(model, cv=2, tolerance=0.15),
+    "guaranteed": lambda model: ConstrainedClassifierCV(
         model, cv=2, tolerance=0.3, confidence_level=0.5
     ),
     "known": lambda model: ConstrainedClassifierCV(

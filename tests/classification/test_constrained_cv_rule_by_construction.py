@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -48,14 +48,7 @@ def decide_along_scores(rule, scores, chances):
     """Decisions of each sample at rising scores and its own probabilities of groups."""
     z = rule["slope"] * scores + rule["offset"]
     levels = np.quantile(z, np.linspace(0.0, 1.0, 41))
-    if rule["log_odds"] > 0:
-        return np.array([decide(rule, np.full(len(z), one), chances) for one in levels])
-    # Joint probabilities: those of the groups within each class stay as they are.
-    within = chances / np.maximum(chances.sum(axis=2, keepdims=True), 1e-300)
-    levels = logit(np.quantile(chances[:, 1].sum(axis=1), np.linspace(0.0, 1.0, 41)))
-    shares = np.array([1.0 - expit(levels), expit(levels)])
-    moved = [within * shares[:, [k]] for k in range(len(levels))]
-    return np.array([decide(rule, z, one) for one in moved])
+    return np.array([decide(rule, np.full(len(z), one), chances) for one in levels])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

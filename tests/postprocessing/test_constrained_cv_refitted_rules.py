@@ -91,7 +91,7 @@ def test_a_rule_that_is_fitted_again_equals_a_fit(model, change, samples):
 
 
 @pytest.mark.slow
-def test_joint_models_of_group_and_class_are_fitted_again():
+def test_default_models_of_the_group_are_fitted_again():
     check_refit(make(TREES, group_estimator=None), {"tolerance": 0.2})
 
 

@@ -158,7 +158,7 @@ def noisy():
 
 @pytest.mark.slow
 @pytest.mark.covering(0)
-@pytest.mark.parametrize("group_estimator", [None, LogisticRegression()], ids=["joint", "group"])
+@pytest.mark.parametrize("group_estimator", [None, LogisticRegression()], ids=["default", "linear"])
 def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     X, y, group = noisy
     floors = [MinimumRate("recall", 0.9), MinimumRate("specificity", 0.9)]
@@ -178,6 +178,7 @@ def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     assert set(model.predict(X)) == {0, 1}
 
 
+@pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
 @pytest.mark.slow
 def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     X, y, group = noisy
