@@ -18,7 +18,6 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._fitting.counting import sort_key
 from skfair._fitting.input import (
     loss_weights,
     refuse_partitioned,
@@ -50,7 +49,6 @@ from skfair._postprocessing.events import (
     find_events,
     fit_event_features,
     fit_plain_model,
-    fit_shifted_model,
     route_metadata,
     stratify_by_class_and_group,
     warn_if_groups_predictable,
@@ -643,14 +641,6 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
             form = _RuleForm(features, of_scores, *plain)
         else:
             form = _fit_with_groups(estimator, cross, of_scores, columns, constraint_events)
-            # Another threshold of the scores alone may be better, where folds say little of events.
-            # One of each group is at least as good where groups are known.
-            is_known = estimator.group_estimator == "sensitive_features"
-            has_threshold = confidence is not None or request.share is not None
-            has_threshold |= is_known and form.candidate.keeps_bound
-            shifted = None if has_threshold else fit_shifted_model(of_scores)
-            if shifted is not None and sort_key(shifted[1].candidate) < sort_key(form.candidate):
-                form = _RuleForm(features, of_scores, *shifted)
         fitted["_event_features"] = form.features
     guarantee = to_user_units(form.guarantee, form.problem.constraint, progress.loss_unit)
     return Rule(

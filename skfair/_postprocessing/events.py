@@ -21,7 +21,7 @@ from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
 from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, INTERCEPT, Fitter, Slopes, search_intercept
+from skfair._fitting.fitter import FULL, INTERCEPT, Fitter, Slopes
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     check_training_data,
@@ -794,18 +794,6 @@ def fit_plain_model(
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
     return linearize_solution(fitter, guarantee) if is_plain else None
-
-
-def fit_shifted_model(request: RuleRequest) -> tuple[ConstrainedProblem, Guarantee] | None:
-    """The solved problem and the guarantee, as `fit_plain_model`, of the best other intercept.
-
-    None where there is no single score whose decisions count.
-    """
-    fitter = make_fitter(request)
-    if len(request.per_class) > 1 or fitter.constraint.metric_inputs != {"decisions"}:
-        return None
-    candidate = search_intercept(fitter, fitter.fit_unconstrained())
-    return linearize_solution(fitter, _guarantee(fitter, candidate, None, None))
 
 
 def keep_scores(fitter: Fitter, request: RuleRequest) -> Candidate:
