@@ -49,7 +49,7 @@ class Effort(NamedTuple):
     Attributes
     ----------
     rounds : int
-        Rounds of searches along lines; without any the intercept alone is searched.
+        Rounds of searches along lines.
     breadth : int
         Points from which a round starts.
     coefficients : int
@@ -76,9 +76,6 @@ FULL = Effort()
 
 SHORT = Effort(rounds=1, breadth=1, coefficients=0, starts=0)
 """Of each of many fits, of which one seems fairer by chance."""
-
-INTERCEPT = Effort(rounds=0, starts=0, corrections=0)
-"""Of a fit that keeps a single row by another intercept of the smooth fit."""
 
 
 def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:
@@ -418,8 +415,6 @@ def search_lines(fitter: Fitter, candidate: Candidate, effort: Effort = FULL) ->
     decisions violate back to their bounds. Of few samples, lines of the intercept beside the best
     point follow.
     """
-    if not effort.rounds:
-        return search_intercept(fitter, candidate)
     is_partitioned = fitter.problem.is_partitioned
     # Share of the samples by which a round lowers the error if another one follows. A round on
     # partitioned samples is two passes.

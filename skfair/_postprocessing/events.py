@@ -19,9 +19,8 @@ from skfair._bound.bound import ConstraintSystem, decision_outcomes
 from skfair._bound.ranks import refuse_small_intervals
 from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
-from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, INTERCEPT, Fitter, Slopes
+from skfair._fitting.fitter import FULL, Fitter, Slopes
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     check_training_data,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint, Sums
     from skfair._bound.units import Unit
     from skfair._fitting.counting import Candidate
-    from skfair._fitting.fitter import Effort
     from skfair._fitting.input import TrainingData
     from skfair._fitting.outcome import FitProgressCallback
     from skfair._groups import Samples
@@ -819,8 +817,7 @@ def fit_final_model(
     per_class = request.per_class
     fitters = make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    enforce = enforce_and_select if len(per_class) > 1 else _enforce_preselected
-    fitter, candidate = enforce(fitters)
+    fitter, candidate = enforce_and_select(fitters)
     if codes is not None and len(per_class) == 1 and confidence is None:
         candidate = improve_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
@@ -918,28 +915,9 @@ def _make_slopes(model: ArgmaxModel | LinearModel, slopes: np.ndarray) -> Slopes
     return Slopes(forms.reshape(-1, len(units)), np.repeat(leads, slopes.shape[1]))
 
 
-def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
-    """`enforce_and_select` at the best temperature, if an intercept alone shows which it is.
-
-    A search along the intercept is cheap, and leads a single row to its bound.
-    """
-    # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
-    system = fitters[0].constraint
-    counts_all = system.metric_inputs <= {"decisions"}
-    if len(fitters) == 1 or not counts_all or len(system.rows.lower) != 1:
-        return enforce_and_select(fitters)
-    fitter, candidate = enforce_and_select(fitters, INTERCEPT)
-    # Constant decisions, or a bound that is missed, say nothing about the temperature.
-    is_constant = len(candidate.occurring_decisions) == 1
-    if is_constant or not candidate.keeps_bound:
-        return enforce_and_select(fitters)
-    fitter, refined = enforce_and_select([replace(fitter, start=candidate.parameters)])
-    return fitter, min(refined, candidate, key=sort_key)
-
-
-def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> tuple[Fitter, Candidate]:
+def enforce_and_select(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     """Return the fitter whose enforced model has the best rank, and this model."""
-    enforced = [(fitter, choose_loop(fitter)(fitter, effort)) for fitter in fitters]
+    enforced = [(fitter, choose_loop(fitter)(fitter, FULL)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
 
 

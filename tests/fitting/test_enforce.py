@@ -19,7 +19,6 @@ from skfair._fitting.enforce import (
 )
 from skfair._fitting.fitter import (
     FULL,
-    INTERCEPT,
     SHORT,
     Fitter,
     Slopes,
@@ -68,7 +67,6 @@ def enforce(fitter, effort=FULL):
 LOOPS = {
     "full": enforce,
     "short": lambda fitter: enforce(fitter, SHORT),
-    "intercept": lambda fitter: enforce(fitter, INTERCEPT),
     # Of decisions, too: those of a subsample are not searched.
     "corrections": lambda fitter: enforce_losses(fitter, FULL),
 }
@@ -158,7 +156,7 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
 @pytest.mark.parametrize(
     ("loop", "spec"),
     [
-        *product(["full", "short", "intercept"], SPECS),
+        *product(["full", "short"], SPECS),
         *product(["corrections"], SPECS[:2]),  # they cannot enforce equalized odds
     ],
 )
@@ -173,12 +171,6 @@ def test_every_loop_keeps_the_tolerance(loop, spec):
     assert one.value(best.scores) <= one.tolerance
     assert len(np.unique(best.scores > 0)) == 2
     assert best.error <= 0.33  # constant decisions: 0.5
-
-
-def test_a_full_search_errs_no_more_than_a_search_of_intercepts():
-    for seed in range(5):
-        fitter = make_fitter(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
-        assert enforce(fitter).error <= enforce(fitter, INTERCEPT).error
 
 
 @pytest.mark.parametrize("loop", LOOPS)
