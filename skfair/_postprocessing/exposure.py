@@ -113,19 +113,10 @@ def search_offsets(documents: RankedDocuments) -> OffsetSearch:
     if sides is not None and pairs is not None:
         low, high = sides
         return OffsetSearch(_sweep_offsets(documents, low, high, pairs), 1, True)
-    results = []
-    # One dual problem, or three where that leads to no ranking within the tolerance: each has the
-    # exposures of the ranking by the last one.
-    for n_problems in (1, 3):
-        # From no offsets to the multipliers of the bound, then to equal exposures and beyond.
-        tolerances = documents.bound.tolerance, 0.0
-        optimal, equal = (_solve_dual(documents, one, n_problems) for one in tolerances)
-        path = np.array([0.0 * equal, optimal, equal, 2.0 * equal])
-        results.append(_search_path(documents, path))
-        if not results[-1][0]:
-            break
-    _, offsets = min(results, key=lambda result: result[0])
-    return OffsetSearch(offsets, _N_ZOOMS * len(results), False)
+    # From no offsets to the multipliers of the bound, then to equal exposures and beyond.
+    optimal, equal = (_solve_dual(documents, one) for one in (documents.bound.tolerance, 0.0))
+    path = np.array([0.0 * equal, optimal, equal, 2.0 * equal])
+    return OffsetSearch(_search_path(documents, path)[1], _N_ZOOMS, False)
 
 
 # Of two known groups the ranking changes only where a document of one passes one of the other.
@@ -279,7 +270,7 @@ def _search_path(documents: RankedDocuments, path: np.ndarray) -> tuple[float, n
     return violations[best], candidates[best]
 
 
-def _solve_dual(documents: RankedDocuments, tolerance: float, n_problems: int) -> np.ndarray:
+def _solve_dual(documents: RankedDocuments, tolerance: float) -> np.ndarray:
     """Offsets of the largest gain whose exposures keep a tolerance."""
     sums = documents.bound.sums
     shares = documents.shares
@@ -291,14 +282,11 @@ def _solve_dual(documents: RankedDocuments, tolerance: float, n_problems: int) -
     width, scale = documents.bound.gap.width_and_scale(tolerance)
     forms = RangeGap(documents.bound.gap.blocks, scale).linear_forms(len(shares))
     rows = forms @ changes
-    offsets = np.zeros(len(shares) - 1)
-    for _ in range(n_problems):
-        # What groups get differs from what their probabilities let expect: as in this ranking.
-        attention = documents.attention(offsets)
-        differences = documents.features.T @ (documents.weights * attention)
-        upper = width - forms @ (sums.measure(attention) - changes @ differences)
-        offsets = -_find_multipliers(documents, rows, upper) @ rows
-    return offsets
+    # What groups get differs from what their probabilities let expect: as by the scores alone.
+    attention = documents.attention(np.zeros(len(shares) - 1))
+    differences = documents.features.T @ (documents.weights * attention)
+    upper = width - forms @ (sums.measure(attention) - changes @ differences)
+    return -_find_multipliers(documents, rows, upper) @ rows
 
 
 def _find_multipliers(
