@@ -318,8 +318,8 @@ def list_shortfalls(
 ) -> list[tuple[float, str]]:
     """Amounts and sentences of the requirements that are missed.
 
-    The weight of the lightest sample is no miss. Amounts of sizes are shares of all;
-    ``attribute_slices`` are as `balance_attributes` returns them.
+    Up to the weight of the lightest sample a balance is not missed. Amounts of sizes are shares of
+    all; ``attribute_slices`` are as `balance_attributes` returns them.
     """
     tables, shortfalls = [], []
     keeps_balances = keeps_share_ratios = True
@@ -357,7 +357,7 @@ def list_shortfalls(
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
             shortfalls.append((excess, sentence))
-    return [*shortfalls, *_describe_size_violations(sizes, requirements, rounding_weight)]
+    return [*shortfalls, *_describe_size_violations(sizes, requirements)]
 
 
 def _balance_details(
@@ -373,11 +373,10 @@ def _balance_details(
 
 
 def _describe_size_violations(
-    sizes: Table, requirements: ClusterRequirements, rounding_weight: float
+    sizes: Table, requirements: ClusterRequirements
 ) -> Iterator[tuple[float, str]]:
     """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
-    # Integer counts make integer sizes.
-    rounding = max(rounding_weight * (1 - SIZE_ROUNDING), SIZE_ROUNDING * float(sizes.sum()))
+    rounding = SIZE_ROUNDING * float(sizes.sum())
     for sign, bounds, finding in (
         (-1, requirements.smallest, "not reached by all clusters: the minimum"),
         (1, requirements.largest, "exceeded: the maximum"),
