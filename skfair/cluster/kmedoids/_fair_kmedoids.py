@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array, check_random_state
@@ -463,6 +464,8 @@ def compute_distances(
     estimator: FairKMedoids, X: np.ndarray, sites: np.ndarray | None = None
 ) -> np.ndarray:
     """Distances of rows to sites, by the metric of an estimator; None: to one another."""
+    if estimator.metric == "euclidean":  # products of features far from 0 would lose all digits
+        return cdist(X, X if sites is None else sites)
     return pairwise_distances(X, sites, metric=estimator.metric)
 
 

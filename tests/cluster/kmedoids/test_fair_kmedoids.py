@@ -137,6 +137,13 @@ def test_balance_is_kept_up_to_a_sample():
     np.testing.assert_allclose(model.transform(X), distances)
 
 
+def test_coordinates_far_from_zero_lose_no_digits():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    near, far = (FairKMedoids(3, min_balance=None, random_state=0).fit(Y) for Y in (X, X + 1e8))
+    np.testing.assert_array_equal(near.labels_, far.labels_)
+    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-6)
+
+
 def test_metrics_are_those_of_scikit_learn():
     X = np.random.default_rng(0).normal(size=(40, 3))
     for metric in ("euclidean", "cityblock", "cosine"):
