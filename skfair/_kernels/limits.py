@@ -102,6 +102,14 @@ def size_rows(limits, smallest, largest):
     return rows[is_finite], bounds[..., is_finite]
 
 
+def round_sizes(limits: Limits, unit: float) -> Limits:
+    """The limits whose bounds on sizes are rounded inwards to multiples of a unit; 0: none."""
+    if unit == 0:
+        return limits
+    multiples = unit * np.floor(limits.bounds / unit + 1e-9)
+    return limits._replace(bounds=np.where(find_share_rows(limits), limits.bounds, multiples))
+
+
 def has_rows(limits):
     """Whether there are limits beyond those on the composition."""
     return len(limits.rows) > 0
@@ -236,6 +244,16 @@ def pair_rows(limits):
         rows[-1][number, larger], rows[-1][number, smaller] = required, -1.0
         bounds.append(slack * (1.0 + required))
     return np.concatenate(rows), np.concatenate(bounds)
+
+
+def list_rows(limits: Limits) -> tuple[np.ndarray, np.ndarray]:
+    """Rows over the counts of a cluster, those of the level too, and their bounds by cluster."""
+    bounds = limits.bounds + limits.rounding
+    if limits.level == 0:
+        return limits.rows, bounds
+    rows, level_bounds = pair_rows(limits)
+    level_bounds = np.broadcast_to(level_bounds, (len(bounds), len(level_bounds)))
+    return np.vstack([rows, limits.rows]), np.hstack([level_bounds, bounds])
 
 
 # What a move does ---------------------------------------------------------------------

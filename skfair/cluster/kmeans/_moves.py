@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, sparse
 
 from skfair._kernels.kmeans import squared_distances
-from skfair._kernels.limits import pair_rows
+from skfair._kernels.limits import list_rows
 from skfair.cluster.kmeans._tables import intersection_offsets
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def repair_by_moves(problem: ClusteringProblem, point: MeasuredPoint, level: flo
     Limits that no choice of the listed moves keeps may still be missed.
     """
     labels = point.labels.copy()
-    rows, bounds = list_rows(problem, level)
+    rows, bounds = list_rows(problem.limits._replace(level=float(level)))
     excess = point.counts @ rows.T - bounds  # weight by which each cluster exceeds its limits
     # There is no program of more than 2,000 limits of all clusters.
     if point.dual is None or excess.size > 2000 or not (excess > 0).any():
@@ -58,17 +58,6 @@ def repair_by_moves(problem: ClusteringProblem, point: MeasuredPoint, level: flo
         members = members + problem.background.sums[1]
     # Nothing in the program keeps the last member of a cluster.
     return labels if members.all() else point.labels.copy()
-
-
-def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rows over the counts of a cluster, those of the level too, and their bounds by cluster."""
-    limits = problem.limits._replace(level=float(level))
-    bounds = limits.bounds + limits.rounding
-    if level == 0:
-        return limits.rows, bounds
-    rows, level_bounds = pair_rows(limits)
-    level_bounds = np.broadcast_to(level_bounds, (len(bounds), len(level_bounds)))
-    return np.vstack([rows, limits.rows]), np.hstack([level_bounds, bounds])
 
 
 def make_move_program(

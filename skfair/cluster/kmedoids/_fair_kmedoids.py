@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import GroupSummary, count_table
 from skfair._groups.samples import check_alignment
-from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
+from skfair._kernels.limits import find_memberships, limits_at_counts, round_sizes
 from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import argument_error, validate_data, warn
 from skfair._utils.fit import restore_on_failure
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 FLOATS = [np.float64, np.float32]
-MAX_SINGLE_START = 1000  # samples, up to which one start of bounded sites is enough
+N_STARTS = 4  # by default
 
 
 class MedoidsInput(NamedTuple):
@@ -182,9 +182,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
-        Number of starts, of which all but the first of "build" are drawn. From the end of each, two
-        sites at a time are drawn again, until several draws in a row gain nothing. "auto" is 3 for
-        more than 1,000 samples with bounds, and else 1.
+        Number of starts, of which all but the first of "build" are drawn. "auto" is 4.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
@@ -221,8 +219,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         clusters were required, but there are no two groups.
     status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
-        are kept, and not all exchanges that might gain were tried, or zones are connected. Others
-        as in :class:`FairKMeans`.
+        are kept, and not all exchanges that might gain were tried, or a balance is kept up to one
+        sample, or zones are connected. Others as in :class:`FairKMeans`.
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
     n_iter_, n_features_in_ : int
@@ -249,7 +247,10 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     With as many clusters as precomputed sites these are given, and samples are assigned to them.
     Where there are at most 100 sets of sites, all are compared.
 
-    Sizes and shares are kept wherever integers allow them, a balance up to one sample.
+    Sets of sites, and assignments to them, are compared by the weight by which they miss bounds
+    first, and by cost second. A balance may be missed by one sample where no assignment to the
+    sites was found that keeps it. An integer program assigns samples near a tie between sites, at
+    most 600 pairs of a sample and a site.
     An infinite precomputed distance is a pair that is not allowed. Where a sample goes to such a
     site all the same, the fit is "infeasible" and warns.
 
@@ -373,10 +374,12 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
             rounds.report_round, lambda end: fit_input.attributes(end.sites, end.labels)
         )
         starts = list_starts(self, fit_input.problem, random_state)
-        end, labels, n_iter, status = search_sites(
+        end, n_iter = search_sites(
             fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
         )
-        sites = end.sites
+        sites, labels, status = end.site_set.sites, end.assignment.labels, end.status
+        if status == "optimal" and end.assignment.uses_slack:
+            status = "feasible"
         if fit_input.graph is not None:
             zone_problem = make_zone_problem(fit_input.problem, fit_input.graph)
             # A fit that was stopped ends with the first connected zones.
@@ -523,11 +526,12 @@ def check_input(
         # Costs of a household by unit of its weight.
         here = households.sum_members(here) / households.factors[:, np.newaxis]
         sizes = households.sizes
+    masses = limited.weights if sizes is None else limited.weights * sizes
     problem = SiteProblem(
         np.ascontiguousarray(here),
         limited.weights,
         limited.codes,
-        limited.limits,
+        round_sizes(limited.limits, find_unit(masses)),
         allowed,
         fixed,
         sizes,
@@ -544,25 +548,31 @@ def check_input(
     )
 
 
+def find_unit(masses: np.ndarray) -> float:
+    """The largest part of the smallest mass of which all are multiples; 0 if no twelfth is one."""
+    for number in range(1, 13):
+        multiples = number * (masses / masses.min())
+        if (abs(multiples - np.round(multiples)) < 1e-9).all():
+            return float(masses.min() / number)
+    return 0.0
+
+
 def list_starts(
     estimator: FairKMedoids, problem: SiteProblem, random_state: np.random.RandomState
-) -> Iterator[tuple[np.ndarray, np.random.RandomState]]:
-    """Yield the sites that the starts of an estimator begin from, and a generator for each."""
+) -> Iterator[np.ndarray]:
+    """Yield the sites that the starts of an estimator begin from."""
     init, n_clusters = estimator.init, estimator.n_clusters
     # Starts of one seed are the first of those of more starts.
-    is_limited = problem.limits.level > 0 or has_rows(problem.limits)
-    n_auto = 3 if is_limited and len(problem.weights) > MAX_SINGLE_START else 1
-    n_init = n_auto if estimator.n_init == "auto" else estimator.n_init
+    n_init = N_STARTS if estimator.n_init == "auto" else estimator.n_init
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_init)
     for i, seed in enumerate(seeds):
-        generator = np.random.RandomState(seed)
         if not isinstance(init, str):
-            yield np.asarray(init).astype(np.intp), generator
+            yield np.asarray(init).astype(np.intp)
             break
         if init == "build" and i == 0:
-            yield build_sites(problem, n_clusters), generator
+            yield build_sites(problem, n_clusters)
         else:
-            yield draw_sites(problem, n_clusters, generator, problem.fixed), generator
+            yield draw_sites(problem, n_clusters, np.random.RandomState(seed))
 
 
 def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:

@@ -8,30 +8,26 @@ costs bounds what each exchange of a site could gain, and only the promising one
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from math import comb
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
 
-from skfair._kernels.limits import allow_slack, find_memberships, find_share_rows, has_rows
+from skfair._kernels.limits import find_share_rows, has_rows
 from skfair._kernels.medoids import exchange_values
 from skfair._partitions.partitions import make_partitions
+from skfair.cluster._assignment import Assignment, AssignmentProblem, assign_samples
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     gather_labels_and_gaps,
     solve_dual,
     zero_solution,
 )
-from skfair.cluster.kmeans._given_centers import assign_to_centers
-from skfair.cluster.kmeans._moves import list_rows
-from skfair.cluster.kmeans._problem import ClusteringProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from skfair._kernels.limits import Limits
     from skfair.cluster.kmeans._dual import DualSolution
@@ -39,8 +35,7 @@ if TYPE_CHECKING:
 
 MAX_SETS = 100  # sets of sites, up to which all are compared
 MAX_TRIALS = 100  # exchanges that are tried in a round that gains nothing
-MAX_PROGRAM = 1000  # samples times clusters, up to which a program assigns them
-MAX_NODES = 100  # of branch and bound
+MAX_NEARBY = 20  # exchanges that are compared where a set of sites misses limits
 
 
 class SiteProblem(NamedTuple):
@@ -113,9 +108,13 @@ class SearchEnd(NamedTuple):
     """Sites that a search led to, and the assignment to them."""
 
     site_set: SiteSet
-    labels: np.ndarray  # (n_samples,) positions of sites
-    cost: float
-    status: str
+    assignment: Assignment  # whose labels are positions of sites
+    status: str = "optimal"
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """The smaller of two ends is the better one."""
+        return self.assignment.rank
 
 
 def solve_sites(
@@ -252,17 +251,11 @@ def build_sites(problem: SiteProblem, n_clusters: int) -> np.ndarray:
 
 
 def draw_sites(
-    problem: SiteProblem,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    first: Sequence[int] | np.ndarray = (),
+    problem: SiteProblem, n_clusters: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Sites nearest to samples that are drawn by their costs: k-means++ with costs for squares.
-
-    Begins with the sites ``first``.
-    """
+    """Sites nearest to samples that are drawn by their costs: k-means++ with costs for squares."""
     costs, weights, allowed = problem.costs, problem.weights, problem.allowed
-    sites = list(first)
+    sites = list(problem.fixed)
     least = costs[:, sites].min(axis=1) if sites else np.ones(len(weights))
     while len(sites) < n_clusters:
         masses = weights * least
@@ -296,215 +289,88 @@ def make_large_enough(problem: SiteProblem, sites: np.ndarray) -> np.ndarray:
 # The assignment in integers.
 
 
-def embed_costs(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Samples and centres whose squared distances are costs, up to a constant of each sample.
-
-    With x = -costs / (2 s) and the centres s e_k, the squared distance to centre k is that of x to
-    the origin, plus s squared, plus the cost. So all that assigns samples to centres of k-means
-    assigns them by any costs (n_samples, n_clusters).
-    """
-    costs = costs - costs.min(axis=1, keepdims=True)
-    # The length that makes the constants smallest.
-    mean_norm = np.sqrt((costs**2).sum() / len(costs))
-    scale = np.sqrt(mean_norm / 2) or 1.0
-    return np.ascontiguousarray(costs / (-2 * scale)), scale * np.eye(costs.shape[1])
-
-
-def assign_to_sites(problem: SiteProblem, end: SiteSet) -> tuple[np.ndarray, float]:
-    """Labels of the cheapest assignment found that keeps the limits, and its cost."""
-    costs = problem.costs[:, end.sites].astype(np.float64)
-    X, centers = embed_costs(costs)
-    limits = problem.limits_at(end.sites)
-    embedded = ClusteringProblem(
-        X, problem.weights, problem.codes, limits, household_sizes=problem.household_sizes
+def assign_to_sites(problem: SiteProblem, solved: SiteSet) -> SearchEnd:
+    """The sites with the best assignment to them that was found."""
+    task = AssignmentProblem(
+        costs=problem.costs[:, solved.sites].astype(np.float64),
+        weights=problem.weights,
+        codes=problem.codes,
+        limits=problem.limits_at(solved.sites),
+        slack=float(problem.member_weights.min()),
     )
-    labels = occupy_sites(costs, assign_to_centers(embedded, centers).labels)
-    if costs.size <= MAX_PROGRAM:
-        labels = improve_by_program(embedded, costs, end, labels)
-    return labels, float(problem.weights @ costs[np.arange(len(labels)), labels])
+    return SearchEnd(solved, assign_samples(task, solved.offsets))
 
 
-def occupy_sites(costs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Labels once every site has the sample that costs least to move there, if it had none."""
-    labels = labels.copy()
-    everyone = np.arange(len(labels))
-    for k in np.setdiff1d(np.arange(costs.shape[1]), labels):
-        is_alone = np.bincount(labels)[labels] == 1
-        rise = costs[:, k] - costs[everyone, labels]
-        labels[np.where(is_alone, np.inf, rise).argmin()] = k
-    return labels
+def choose_set(problem: SiteProblem, sets: Iterable[SiteSet]) -> SearchEnd:
+    """The best of sets of sites, without those whose dual is above the cost of a better one."""
+    first, *others = sorted(sets, key=attrgetter("value"))
+    best = assign_to_sites(problem, first)
+    for one in others:
+        if best.assignment.keeps_limits and one.value >= best.assignment.cost:
+            break
+        best = min(best, assign_to_sites(problem, one), key=attrgetter("rank"))
+    return best
 
 
-def improve_by_program(
-    embedded: ClusteringProblem, costs: np.ndarray, end: SiteSet, labels: np.ndarray
-) -> np.ndarray:
-    """Labels of an integer program, or others that are as cheap.
-
-    A pair of sample and cluster whose reduced cost exceeds what the labels cost above the dual is
-    in no cheaper assignment, so that few samples are left to decide on. Where nothing keeps the
-    limits, the program may use the documented slack, the lightest sample.
-    """
-    weights, codes, limits = embedded.weights, embedded.codes, embedded.limits
-    everyone = np.arange(len(labels))
-    here = weights @ costs[everyone, labels]
-    memberships = find_memberships(limits)
-    counts = embedded.count_intersections(labels, costs.shape[1]) @ memberships
-    rows, bounds = list_rows(embedded, limits.level)
-    keeps_limits = bool((counts @ rows.T <= bounds + 1e-9 * embedded.total_weight).all())
-    if limits.level > 0:  # no cluster lacks a group that is large enough
-        keeps_limits &= bool((counts[:, limits.required] > 0).all())
-    gap = here - end.value
-    if keeps_limits and gap <= 1e-4 * here:
-        return labels
-    reduced = costs + end.offsets.T[codes]
-    reduced = weights[:, np.newaxis] * (reduced - reduced.min(axis=1, keepdims=True))
-    is_free = reduced <= (gap if keeps_limits else np.inf)
-    is_free[everyone, reduced.argmin(axis=1)] = True
-    relaxed = replace(embedded, limits=allow_slack(limits, embedded.rounding_weight, 0.0))
-    for trial in (embedded,) if keeps_limits else (embedded, relaxed):
-        solved = _solve_assignment(trial, costs, is_free)
-        if solved is not None:
-            is_cheaper = weights @ costs[everyone, solved] < here
-            return solved if is_cheaper or not keeps_limits else labels
-    return labels
-
-
-def _solve_assignment(
-    embedded: ClusteringProblem, costs: np.ndarray, is_free: np.ndarray
-) -> np.ndarray | None:
-    """Labels of the cheapest assignment by free pairs that keeps the limits; None: not found."""
-    weights, codes, limits = embedded.weights, embedded.codes, embedded.limits
-    rows, bounds = list_rows(embedded, limits.level)
-    n_clusters = costs.shape[1]
-    samples, clusters = np.nonzero(is_free)
-    memberships = find_memberships(limits).astype(np.float64)
-
-    def sum_by_cluster(coefficients: np.ndarray) -> sparse.csr_array:
-        """Sums of coefficients (n_pairs, n_rows) over the pairs of each cluster."""
-        n_pairs, n_rows = coefficients.shape
-        places = clusters[:, np.newaxis] * n_rows + np.arange(n_rows)
-        pairs = np.repeat(np.arange(n_pairs), n_rows)
-        shape = n_clusters * n_rows, n_pairs
-        return sparse.csr_array((coefficients.ravel(), (places.ravel(), pairs)), shape)
-
-    of_pairs = memberships[codes[samples]]
-    bounds = np.broadcast_to(bounds, (n_clusters, len(rows))).ravel()
-    constraints = [
-        (sum_by_cluster(weights[samples, np.newaxis] * (of_pairs @ rows.T)), -np.inf, bounds),
-        (sum_by_cluster(np.ones((len(samples), 1))), 1, np.inf),
-        (sparse.csr_array((np.ones(len(samples)), (samples, np.arange(len(samples))))), 1, 1),
-    ]
-    if limits.level > 0:  # in every cluster a member of each required group
-        constraints.append((sum_by_cluster(of_pairs[:, limits.required]), 1, np.inf))
-    solved = optimize.milp(
-        weights[samples] * costs[samples, clusters],
-        integrality=np.ones(len(samples)),
-        bounds=optimize.Bounds(0, 1),
-        constraints=[one for one in constraints if one[0].shape[0]],
-        options={"node_limit": MAX_NODES, "mip_rel_gap": 1e-4},
-    )
-    if solved.x is None:
-        return None
-    chosen = solved.x > 0.5
-    labels = np.empty(len(costs), dtype=np.int32)
-    labels[samples[chosen]] = clusters[chosen]
-    return labels
-
-
-def compare_all_sets(problem: SiteProblem, n_clusters: int, watch: Callable) -> SearchEnd:
-    """The cheapest of all sets of sites; those whose dual is above a known cost are left out."""
+def list_all_sets(problem: SiteProblem, n_clusters: int) -> list[SiteSet]:
+    """All sets of sites that are large enough, or else all."""
     free = problem.list_free_sites()
     n_free = n_clusters - len(problem.fixed)
-    all_sets = [np.append(problem.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
-    # Where no set is large enough, all miss the bounds.
-    sets = [sites for sites in all_sets if problem.are_large_enough(sites)] or all_sets
-    solved = sorted((solve_sites(problem, sites) for sites in sets), key=attrgetter("value"))
-    best = SearchEnd(solved[0], *assign_to_sites(problem, solved[0]), "optimal")
-    for one in solved[1:]:
-        if one.value >= best.cost:
-            break
-        if watch(best.site_set):
-            return best._replace(status="stopped")
-        end = SearchEnd(one, *assign_to_sites(problem, one), "optimal")
-        best = end if end.cost < best.cost else best
-    return best
+    sets = [np.append(problem.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
+    large = [sites for sites in sets if problem.are_large_enough(sites)]
+    return [solve_sites(problem, sites) for sites in large or sets]
+
+
+def list_nearby_sets(problem: SiteProblem, solved: SiteSet) -> list[SiteSet]:
+    """The sites, and those after one of their cheapest exchanges."""
+    values = bound_exchanges(problem, solved)
+    cheapest = np.argsort(values, axis=None, kind="stable")[:MAX_NEARBY]
+    sets = [solved]
+    for cluster, site in np.transpose(np.unravel_index(cheapest, values.shape)):
+        sites = solved.sites.copy()
+        sites[cluster] = site
+        if np.isfinite(values[cluster, site]) and problem.are_large_enough(sites):
+            sets.append(solve_sites(problem, sites, solved.dual))
+    return sets
 
 
 def search_sites(
     problem: SiteProblem,
     n_clusters: int,
-    starts: Iterator[tuple[np.ndarray, np.random.RandomState]],
+    starts: Iterator[np.ndarray],
     max_iter: int,
     tol: float,
     watch: Callable,
-) -> tuple[SiteSet, np.ndarray, int, str]:
-    """The best sites found from several starts, labels, rounds, and the status of the search.
+) -> tuple[SearchEnd, int]:
+    """The best sites found from several starts, and the number of rounds.
 
     Where there are few sets of sites, all are compared.
     """
     n_free = n_clusters - len(problem.fixed)
     if comb(len(problem.list_free_sites()), n_free) <= MAX_SETS:
-        best = compare_all_sets(problem, n_clusters, watch)
-        return best.site_set, best.labels, 0, best.status
+        return choose_set(problem, list_all_sets(problem, n_clusters)), 0
     plain = problem.drop_limits()
     is_limited = problem.limits.level > 0 or has_rows(problem.limits)
-    ends = []
+    ends: dict[frozenset, tuple[SiteSet, str]] = {}
     n_rounds = 0
-    for sites, random_state in starts:
+    for sites in starts:
         # Plain k-medoids first, then exchanges within the limits.
         solved, n_iter, status = exchange_sites(
             plain, solve_sites(plain, sites), max_iter, tol, watch
         )
         n_rounds += n_iter
-        if is_limited and status == "stopped":
+        if is_limited:
             solved = solve_sites(problem, make_large_enough(problem, solved.sites))
-        elif is_limited:
-            start = solve_sites(problem, make_large_enough(problem, solved.sites))
-            solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
+        if is_limited and status != "stopped":
+            solved, n_iter, status = exchange_sites(problem, solved, max_iter, tol, watch)
             n_rounds += n_iter
-        end = SearchEnd(solved, *assign_to_sites(problem, solved), status)
-        if status != "stopped":
-            end, n_iter = shake_sites(problem, end, max_iter, tol, random_state, watch)
-            n_rounds += n_iter
-        ends.append(end)
-        if end.status == "stopped":
-            break
-    best = min(ends, key=attrgetter("cost"))
-    if ends[-1].status == "stopped":
-        best = best._replace(status="stopped")
-    return best.site_set, best.labels, n_rounds, best.status
-
-
-def shake_sites(
-    problem: SiteProblem,
-    end: SearchEnd,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    watch: Callable,
-) -> tuple[SearchEnd, int]:
-    """The cheapest end of exchanges after two sites are drawn again, until many draws gain nothing.
-
-    Ends are compared by what they cost, as far sites may have a dual whose ascent stops early.
-    """
-    n_rounds = n_failures = 0
-    n_clusters = len(end.site_set.sites)
-    most = 10 if len(problem.weights) <= 1000 else 5
-    n_free = n_clusters - len(problem.fixed)
-    while n_failures < most and len(problem.list_free_sites()) > n_free > 0 and n_clusters > 1:
-        sites = end.site_set.sites.copy()
-        moved = random_state.permutation(np.flatnonzero(~np.isin(sites, problem.fixed)))[:2]
-        drawn = draw_sites(problem, n_clusters, random_state, np.delete(sites, moved))
-        sites[moved] = drawn[-len(moved) :]
-        start = solve_sites(problem, make_large_enough(problem, sites), end.site_set.dual)
-        solved, n_iter, status = exchange_sites(problem, start, max_iter, tol, watch)
-        n_rounds += n_iter
+        ends.setdefault(frozenset(solved.sites), (solved, status))
         if status == "stopped":
-            return end._replace(status="stopped"), n_rounds
-        n_failures += 1
-        if solved.value < end.cost and set(solved.sites) != set(end.site_set.sites):
-            trial = SearchEnd(solved, *assign_to_sites(problem, solved), status)
-            if trial.cost < end.cost * (1 - tol):
-                end = trial
-                n_failures = 0
-    return end, n_rounds
+            break
+    best = choose_set(problem, [one for one, _ in ends.values()])
+    if status != "stopped":
+        status = ends[frozenset(best.site_set.sites)][1]
+        if not best.assignment.keeps_limits:
+            best = choose_set(problem, list_nearby_sets(problem, best.site_set))
+            status = "feasible"
+    return best._replace(status=status), n_rounds

@@ -137,6 +137,68 @@ def test_balance_is_kept_up_to_a_sample():
     np.testing.assert_allclose(model.transform(X), distances)
 
 
+def test_a_balance_that_integers_allow_is_kept_without_slack():
+    rng = np.random.default_rng(17)
+    costs = rng.exponential(10.0, (120, 7)).round(1)
+    groups = rng.uniform(size=120) < 0.3
+    model = FairKMedoids(3, metric="precomputed", min_balance=0.9, max_cluster_size=45)
+    model.fit(costs, sensitive_features=groups)
+    assert model.relative_balance_ >= 0.9 and model.status_ == "optimal"
+    # 3 and 4 of 7 samples in two clusters: one of them misses the balance by a sample.
+    groups = np.arange(7) % 2
+    model = FairKMedoids(2, metric="precomputed", min_balance=1.0).fit(
+        costs[:7], sensitive_features=groups
+    )
+    assert model.relative_balance_ < 1 and model.constraint_violation_ == 0
+    assert model.status_ == "feasible"
+
+
+@pytest.mark.parametrize("how", ["households", "weights"])
+def test_equal_households_and_weights_keep_capacities(how):
+    """Of 7 and 5 places families of three fill 6 and 3, too few for four of them."""
+    costs = np.array([[1.0, 9, 3], [1, 9, 3], [9, 1, 3], [9, 1, 3]])
+    model = FairKMedoids(2, **PLAIN, max_cluster_size=[7, 5, 6])
+    if how == "weights":
+        model.fit(costs, sample_weight=np.full(4, 3.0))
+    else:
+        model.fit(np.repeat(costs, 3, axis=0), together=np.repeat(np.arange(4), 3))
+    assert model.medoid_indices_.tolist() == [0, 2] and model.cluster_sizes_.tolist() == [6, 6]
+    assert model.status_ == "optimal" and model.inertia_ == 24
+    # No sites take them.
+    model.set_params(max_cluster_size=[7, 5, 5])
+    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+        model.fit(costs, sample_weight=np.full(4, 3.0))
+    assert model.constraint_violation_ == pytest.approx(1 / 12)
+
+
+def test_sites_that_miss_bounds_are_compared_by_what_they_miss():
+    costs = draw_costs(9, 4, 0)
+    weights = np.random.default_rng(0).exponential(1.0, 9) + 0.2
+    masks = np.array(list(product((0, 1), repeat=9)))[1:-1]
+    least = (abs(masks @ weights / weights.sum() - 0.5) - 0.0001).clip(0).min()
+    assert least > 0
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
+        model = FairKMedoids(2, **PLAIN, min_cluster_size=0.4999, max_cluster_size=0.5001)
+        with pytest.warns(InfeasibleConstraintWarning):
+            model.fit(costs[:, order], sample_weight=weights)
+        assert model.constraint_violation_ == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.parametrize("factor", [2.0**20, 2.0**-30, 1e-8])
+def test_units_of_distances_and_weights_do_not_matter(factor):
+    rng = np.random.default_rng(0)
+    costs = rng.exponential(1.0, (60, 8))
+    groups = rng.integers(2, size=60)
+    weights = rng.uniform(0.5, 2.0, 60)
+    model = FairKMedoids(3, metric="precomputed", max_cluster_size=0.4, random_state=0)
+    one = model.fit(costs, sensitive_features=groups, sample_weight=weights)
+    labels, sites, inertia = one.labels_, one.medoid_indices_, one.inertia_
+    model.fit(costs * factor, sensitive_features=groups, sample_weight=weights * factor)
+    np.testing.assert_array_equal(model.labels_, labels)
+    np.testing.assert_array_equal(model.medoid_indices_, sites)
+    assert model.inertia_ == pytest.approx(inertia * factor**2, rel=1e-12)
+
+
 def test_coordinates_far_from_zero_lose_no_digits():
     X = np.random.default_rng(0).normal(size=(60, 2))
     near, far = (FairKMedoids(3, min_balance=None, random_state=0).fit(Y) for Y in (X, X + 1e8))
@@ -287,6 +349,6 @@ def test_callbacks_end_every_part(n_rounds):
     model = FairKMedoids(4, **PLAIN, max_cluster_size=16, random_state=0)
     fit_input = check_input(model, FitArguments(X=costs))
     starts = list_starts(model, fit_input.problem, np.random.RandomState(0))
-    end, labels, n_iter, status = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
-    assert status == "stopped" and len(rounds) == n_rounds == n_iter
-    assert np.bincount(labels, minlength=4).max() <= 16
+    end, n_iter = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
+    assert end.status == "stopped" and len(rounds) == n_rounds == n_iter
+    assert np.bincount(end.assignment.labels, minlength=4).max() <= 16

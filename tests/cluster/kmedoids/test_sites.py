@@ -1,4 +1,4 @@
-"""Values of exchanges, and costs as squared distances."""
+"""Values of exchanges, and starts."""
 
 import numpy as np
 
@@ -8,8 +8,6 @@ from skfair.cluster.kmedoids._sites import (
     SiteProblem,
     bound_exchanges,
     build_sites,
-    embed_costs,
-    occupy_sites,
     solve_sites,
 )
 
@@ -60,22 +58,3 @@ def test_build_adds_the_cheapest_site():
         free = [j for j in range(8) if j != 2 and j not in expected]
         expected.append(min(free, key=lambda j: costs[:, [*expected, j]].min(axis=1).sum()))
     assert sites.tolist() == expected
-
-
-def test_costs_are_squared_distances_up_to_a_constant():
-    costs = np.random.default_rng(0).exponential(5.0, (20, 4))
-    X, centers = embed_costs(costs)
-    squared = ((X[:, np.newaxis] - centers) ** 2).sum(axis=2)
-    shifts = squared - costs
-    np.testing.assert_allclose(shifts, np.broadcast_to(shifts[:, :1], shifts.shape))
-    X, centers = embed_costs(np.full((3, 2), 4.0))
-    assert np.isfinite(X).all() and np.isfinite(centers).all()
-
-
-def test_no_site_is_left_empty():
-    costs = np.array(
-        [[0.0, 0.0, 0.0, 9.0], [0.0, 0.0, 1.0, 9.0], [0.0, 0.0, 2.0, 1.0], [0.0, 1.0, 0.0, 9.0]]
-    )
-    labels = occupy_sites(costs, np.zeros(4, dtype=np.int32))
-    assert sorted(labels) == [0, 1, 2, 3]
-    assert labels[2] == 3
