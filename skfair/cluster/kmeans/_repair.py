@@ -37,11 +37,13 @@ from skfair._kernels.limits import (
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
+from skfair.cluster._assignment import AssignmentProblem, assign_samples
 from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
     BALANCE_TOLERANCE,
     has_small_group,
+    intersection_offsets,
     relax_shares,
     repair_to_limits,
 )
@@ -96,8 +98,26 @@ def repair_and_search(
         point = search_pairs(problem, point, level)
         if is_small:
             point = reduce_share_excess(problem, point, level)
+    if is_paired and not problem.keeps_limits(point.counts, level):
+        point = assign_by_program(problem, point, level)
     problem = relax_to_reached_shares(problem, point)
     return search_locally(problem, point, level, runs)
+
+
+def assign_by_program(
+    problem: ClusteringProblem, point: MeasuredPoint, level: float
+) -> MeasuredPoint:
+    """The point of the best assignment to its centres; the point if that misses limits as well."""
+    distances = squared_distances(problem.X, point.centers)
+    if problem.unit_costs is not None:
+        distances *= problem.unit_costs[:, np.newaxis]
+    limits = problem.limits._replace(level=float(level))
+    task = AssignmentProblem(
+        distances, problem.weights, problem.codes, limits, problem.rounding_weight
+    )
+    offsets = intersection_offsets(problem, point, len(limits.intersections))
+    assigned = assign_samples(task, offsets)
+    return replace_labels(problem, point, assigned.labels) if assigned.keeps_limits else point
 
 
 def reduce_share_excess(

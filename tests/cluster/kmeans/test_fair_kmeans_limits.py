@@ -413,3 +413,19 @@ def test_weights_of_populations_keep_a_balance_that_a_program_keeps():
         model.fit(X, sensitive_features=groups, sample_weight=weights)
         assert model.relative_balance_ >= 0.79
         assert model.constraint_violation_ == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_classes_of_pupils_keep_exact_sizes_with_friends_together(seed):
+    rng = np.random.RandomState(seed)
+    boys = rng.permutation(np.arange(120) < 63)
+    order = rng.permutation(120)
+    together = np.arange(120)
+    together[order[1:20:2]] = together[order[:20:2]]
+    model = FairKMeans(5, min_balance=1.0, min_cluster_size=24, max_cluster_size=24, random_state=0)
+    X = rng.normal(size=(120, 2))
+    model.fit(X, together=together, sensitive_features=boys)
+    assert (model.cluster_sizes_ == 24).all() and model.constraint_violation_ == 0
+    assert (np.bincount(model.labels_[boys]) >= 12).all()
+    assert (np.bincount(model.labels_[boys]) <= 13).all()
