@@ -9,6 +9,7 @@ Of many samples only those are decided on that the dual of the assignment leaves
 
 from __future__ import annotations
 
+from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from skfair._kernels.limits import Limits
 
 
-MAX_PAIRS = 600  # of a sample and a cluster, among which a program chooses
+N_PAIRS = 600, 6000  # of a sample and a cluster, among which programs choose: then more
 MAX_NODES = 50  # of branch and bound
 MAX_GAP = 1e-4  # of the costs above the cheapest clusters, up to which programs are solved
 ROUNDING = 1e-9  # of the total weight, in sums of weights
@@ -101,13 +102,16 @@ def assign_samples(problem: AssignmentProblem, offsets: np.ndarray) -> Assignmen
     reduced = problem.costs + offsets.T[problem.codes]
     reduced = problem.weights[:, np.newaxis] * (reduced - reduced.min(axis=1, keepdims=True))
     best = min(nearest, problem.measure(reduced.argmin(axis=1)), key=attrgetter("rank"))
-    # The limits; a level up to its slack; then as little as possible is missed.
-    program = make_program(problem, reduced)
-    unknowns = solve_program(program, program.costs, 0.0)
-    if unknowns is None and problem.limits.level > 0:
-        program = make_program(problem._replace(limits=problem.loose_limits), reduced)
+    # The limits, then a level up to its slack; of few pairs, then of more.
+    loose = problem._replace(limits=problem.loose_limits)
+    problems = (problem, loose) if problem.limits.level > 0 else (problem,)
+    numbers = N_PAIRS if reduced.size > N_PAIRS[0] else N_PAIRS[:1]
+    for n_pairs, one in product(numbers, problems):
+        program = make_program(one, reduced, n_pairs)
         unknowns = solve_program(program, program.costs, 0.0)
-    if unknowns is None:
+        if unknowns is not None:
+            break
+    else:
         unknowns = miss_least(program)
     if unknowns is None:
         return best
@@ -145,14 +149,16 @@ class Program(NamedTuple):
     high: np.ndarray  # (n_constraints,)
 
 
-def list_free_pairs(reduced: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def list_free_pairs(
+    reduced: np.ndarray, labels: np.ndarray, n_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Samples and clusters of the pairs of least reduced cost; samples with a single one stay."""
     everyone = np.arange(len(labels))
     others = reduced.copy()
     others[everyone, labels] = np.inf
     is_free = np.isfinite(others)
-    if others.size > MAX_PAIRS:
-        is_free &= others <= np.partition(others, MAX_PAIRS, axis=None)[MAX_PAIRS]
+    if others.size > n_pairs:
+        is_free &= others <= np.partition(others, n_pairs, axis=None)[n_pairs]
     is_free[everyone, labels] = is_free.any(axis=1)
     samples, clusters = np.nonzero(is_free)
     return samples, clusters
@@ -183,10 +189,10 @@ def make_type_rows(
     )
 
 
-def make_program(problem: AssignmentProblem, reduced: np.ndarray) -> Program:
-    """The program over the pairs of least reduced cost."""
+def make_program(problem: AssignmentProblem, reduced: np.ndarray, most: int) -> Program:
+    """The program over so many pairs of least reduced cost."""
     labels = reduced.argmin(axis=1)
-    samples, clusters = list_free_pairs(reduced, labels)
+    samples, clusters = list_free_pairs(reduced, labels, most)
     free, positions = np.unique(samples, return_inverse=True)
     staying = np.setdiff1d(np.arange(len(labels)), free)
     types, type_of = np.unique(

@@ -56,7 +56,7 @@ def test_nearest_clusters_where_they_keep_the_limits():
 
 def test_samples_far_from_a_tie_stay(monkeypatch):
     problem = make_problem(0, largest=4.0)
-    monkeypatch.setattr(_assignment, "MAX_PAIRS", 6)
+    monkeypatch.setattr(_assignment, "N_PAIRS", (6, 27))
     costs = problem.costs.copy()
     costs[:6] += 1000.0 * (np.arange(3) != np.arange(6)[:, np.newaxis] % 2)
     problem = problem._replace(costs=costs)
@@ -68,3 +68,11 @@ def test_no_cluster_is_empty():
     problem = make_problem(0)
     assigned = assign_samples(problem._replace(costs=np.zeros((9, 3))), np.zeros((3, 2)))
     assert np.bincount(assigned.labels, minlength=3).min() > 0 and assigned.cost == 0
+
+
+def test_more_pairs_where_those_near_a_tie_keep_no_limits(monkeypatch):
+    problem = make_problem(0, largest=3.0)
+    offsets = np.outer([0.0, 100.0, 200.0], [1.0, 1.0])  # far from those of the dual
+    monkeypatch.setattr(_assignment, "N_PAIRS", (6, 27))
+    assigned = assign_samples(problem, offsets)
+    assert np.bincount(assigned.labels).tolist() == [3, 3, 3] and assigned.keeps_limits
