@@ -37,7 +37,7 @@ from skfair._kernels.limits import (
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
-from skfair.cluster._assignment import AssignmentProblem, assign_samples
+from skfair.cluster._assignment import Assignment, AssignmentProblem, assign_samples
 from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
@@ -99,15 +99,15 @@ def repair_and_search(
         if is_small:
             point = reduce_share_excess(problem, point, level)
     if is_paired and not problem.keeps_limits(point.counts, level):
-        point = assign_by_program(problem, point, level)
+        assignment = solve_assignment(problem, point, level)
+        if assignment.keeps_limits:
+            point = replace_labels(problem, point, assignment.labels)
     problem = relax_to_reached_shares(problem, point)
     return search_locally(problem, point, level, runs)
 
 
-def assign_by_program(
-    problem: ClusteringProblem, point: MeasuredPoint, level: float
-) -> MeasuredPoint:
-    """The point of the best assignment to its centres; the point if that misses limits as well."""
+def solve_assignment(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> Assignment:
+    """The best assignment of samples in memory to the centres of a point."""
     distances = squared_distances(problem.X, point.centers)
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[:, np.newaxis]
@@ -115,9 +115,7 @@ def assign_by_program(
     task = AssignmentProblem(
         distances, problem.weights, problem.codes, limits, problem.rounding_weight
     )
-    offsets = intersection_offsets(problem, point, len(limits.intersections))
-    assigned = assign_samples(task, offsets)
-    return replace_labels(problem, point, assigned.labels) if assigned.keeps_limits else point
+    return assign_samples(task, intersection_offsets(problem, point, len(limits.intersections)))
 
 
 def reduce_share_excess(
