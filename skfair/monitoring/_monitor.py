@@ -255,7 +255,8 @@ class GapMonitor(BaseEstimator):
     inequality [4]_ the product of such e-values ever exceeds :math:`1 / \alpha` with
     probability at most :math:`\alpha`. A batch of more than 20 samples is divided into blocks at
     random. The order is computed from the data, so that it repeats with them and does not depend on
-    the order in which they are passed.
+    the order in which they are passed. Names of groups decide nothing, except between groups that
+    have equal samples in every batch from the first on.
 
     Read more in the :ref:`guide <monitoring>`.
 

@@ -513,6 +513,17 @@ class CellEvidence:
         self._count(n, x)
         return log_e[..., :n_levels], log_e[..., n_levels:]
 
+    def rank_groups(self, codes: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Rank of each group by its samples of a batch, which are sorted, and then by its past."""
+
+        def list_numbers(group: int) -> list[list]:
+            is_in = codes == group
+            past = self.total[:, group], self.windows[..., group]
+            return [column.tolist() for column in (values[is_in], weights[is_in], *past)]
+
+        n_groups = self.total.shape[1]
+        return np.argsort(sorted(range(n_groups), key=list_numbers))
+
     def restart(self) -> None:
         """Forget counts and certificates; recent means remain predictions of the detectors."""
         self.counts, self.total, self.block = map(
@@ -747,10 +758,13 @@ class Comparison:
         for cell in sorted(cells):
             evidence = self.cells[cell]
             is_large = self.is_compared(evidence)
-            rng = make_generator_from_key(batch, time, self.name, cell, *columns[cell])
+            # The order of samples, which divides them into blocks, does not depend on names.
+            ranks = evidence.rank_groups(*columns[cell])
+            ranked = sort_samples(ranks[columns[cell][0]], *columns[cell][1:])
+            rng = make_generator_from_key(batch, time, self.name, cell, *ranked)
             n_known = int(evidence.counts[0].sum())
-            for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
-                evidence.block = evidence.block + block
+            for block in draw_blocks(*ranked, n_groups, n_known, rng):
+                evidence.block = evidence.block + block[:, ranks]
                 if evidence.block[0].sum() >= MIN_BLOCK:
                     increments = evidence.update(*evidence.block * is_large)
                     log_e = log_e + increments[0]

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -426,6 +427,27 @@ def test_small_groups_are_compared_when_they_have_enough_samples():
         decisions, groups = draw(rng, 500)
         monitor.update(None, np.append(decisions, [1]), sensitive_features=np.append(groups, ["z"]))
     assert monitor.verdict_ == "shown"
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("has_equal_groups", [True, False])
+def test_names_of_groups_decide_nothing(n_groups, has_equal_groups):
+    rng = np.random.default_rng(n_groups)
+    batches = [draw(rng, 300, (0.5, 0.45, 0.5)[:n_groups]) for _ in range(3)]
+    if has_equal_groups:
+        # Groups of the same samples in one batch, after others.
+        decisions = np.repeat(rng.integers(2, size=90), n_groups)
+        batches[1] = decisions, np.tile(list("abc")[:n_groups], 90)
+    summaries = []
+    for names in permutations("abc"[:n_groups]):
+        renamed = dict(zip("abc", names, strict=False))
+        monitor = GapMonitor("demographic_parity", 0.12)
+        for decisions, groups in batches:
+            labels = [renamed[one] for one in groups]
+            monitor.update(None, decisions, sensitive_features=labels)
+        summaries.append(monitor.summary())
+    for summary in summaries[1:]:
+        pd.testing.assert_frame_equal(summary, summaries[0], rtol=1e-9)
 
 
 def test_time_may_not_run_backwards_and_the_state_is_kept():
