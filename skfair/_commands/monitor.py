@@ -125,8 +125,9 @@ def _run(options: Namespace) -> int:
     output_results(options, sentences, json.dumps(results))
     if monitor.verdict_ == "shown":
         return 0
-    # An alarm stands until a certificate, as the findings state.
-    if len(monitor.alarms_) or (monitor.windows_["verdict"] == "contradicted").any():
+    # An alarm stands until a certificate.
+    windows = monitor.windows_["verdict"]
+    if monitor.verdict_ == "contradicted" or (windows == "contradicted").any():
         return FINDING_STATUS
     return OPEN_STATUS if options.require_shown else 0
 

@@ -14,7 +14,6 @@ from skfair.audit._front import find_round_axis
 from skfair.plotting._gap_monitor import (
     MAX_DRAWN_GROUPS,
     STATE_WORDS,
-    list_states,
     number_groups,
     rates_by_panel,
 )
@@ -169,7 +168,7 @@ def _draw_states(
     summary: pd.DataFrame, alarms: Sequence[int], times: Sequence[str]
 ) -> Iterator[str]:
     """Yield a caption, one band of states, the alarms below it, and the first and last time."""
-    states = list_states(summary["verdict"])
+    states = summary["verdict"].tolist()
     yield "<figcaption>Whether the tolerance is kept</figcaption><ul>"
     for state in dict.fromkeys(states):
         yield f'<li><span class="key {state}"></span>{state}: {STATE_WORDS[state]}</li>'

@@ -327,7 +327,7 @@ class GapMonitor(BaseEstimator):
         What is known after the last batch, in the words of a claim. "shown": there is a certificate
         that the tolerance is kept. It is about the mean since the start or restart, and lapses
         while a window is above the tolerance or has limits that exclude this mean. "contradicted":
-        an alarm was raised, which takes precedence. "open": neither.
+        an alarm was raised, and stands until the next certificate. "open": neither.
     windows_ : DataFrame
         One row per window: "n_batches", "start" and "end" (times of decisions in its first and its
         last batch), "gap", "low", "high"

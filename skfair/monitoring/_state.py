@@ -1022,7 +1022,7 @@ def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
     comparisons = {name: one.copy() for name, one in state.comparisons.items()}
     is_new = row.number > len(state.rows)
-    was_alarm = bool(state.rows) and state.rows[-1].statement.verdict == "contradicted"
+    was_alarm = bool(state.alarms) and state.alarms[-1]["batch"] == len(state.rows)
     if is_new and was_alarm and settings.run_length is not None:
         for comparison in comparisons.values():
             comparison.restart()
@@ -1048,7 +1048,7 @@ def advance_state(settings, state, row, cohorts):
     statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess)
     # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
     is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
-    if is_again:
+    if is_again or (statement.verdict == "open" and _alarm_stands(rows[:-1], alarms)):
         statement = replace(statement, verdict="contradicted")
     elif statement.verdict == "contradicted":
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
@@ -1058,6 +1058,14 @@ def advance_state(settings, state, row, cohorts):
     counted_until = counted[-1].time if counted else None
     rows[-1] = replace(row, counted_until=counted_until, statement=statement)
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
+
+
+def _alarm_stands(rows: list[Row], alarms: list[dict[str, Any]]) -> bool:
+    """Whether no certificate has followed the last alarm."""
+    if not alarms:
+        return False
+    later = [row.statement for row in rows[alarms[-1]["batch"] :]]
+    return all(one is None or one.verdict != "shown" for one in later)
 
 
 def _find_first_excess(

@@ -21,7 +21,6 @@ from skfair.plotting._display import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Self
 
     from matplotlib.axes import Axes
@@ -38,16 +37,7 @@ STATE_WORDS = {
     "shown": "the tolerance is kept",
     "contradicted": "exceeded, from an alarm until it is shown to be kept again",
 }
-"""What the states of `list_states` say."""
-
-
-def list_states(verdicts: Iterable[str]) -> list[str]:
-    """The state after each batch: an alarm stands until the tolerance is shown to be kept again."""
-    states: list[str] = []
-    for verdict in verdicts:
-        is_above = bool(states) and states[-1] == "contradicted"
-        states.append("contradicted" if verdict == "open" and is_above else verdict)
-    return states
+"""What the verdicts say."""
 
 
 MAX_DRAWN_GROUPS = 8
@@ -199,7 +189,7 @@ class GapMonitorDisplay(Display):
         height = 0.09 * (top - bottom)
         start = bottom - 1.4 * height
         middle = start + height / 2.0
-        states = np.array(list_states(self.summary["verdict"]))
+        states = self.summary["verdict"].to_numpy()
         for state, color in _STATE_COLORS.items():
             intervals = _find_true_intervals(states == state)
             if not intervals:

@@ -7,7 +7,7 @@ from matplotlib.dates import date2num
 
 from skfair.constraints import MinimumRate
 from skfair.monitoring import GapMonitor
-from skfair.plotting._gap_monitor import GapMonitorDisplay, list_states
+from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
     # The band of states covers the months that have them, and its triangles are the alarms.
     bands = {band.get_label().lstrip("_"): band for band in display.ax_.collections}
     days = pd.date_range("2026-01-01", "2026-12-01", freq="MS")
-    for state in set(states := np.array(list_states(summary["verdict"]))):
+    for state in set(states := summary["verdict"].to_numpy()):
         box = bands[state].get_paths()[0].get_extents()
         first, last = (date2num(days[states == state][end]) for end in (0, -1))
         assert box.x0 < first and last < box.x1 and box.x1 - last <= 16
@@ -45,22 +45,6 @@ def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
     steps = np.array(display.ax_.get_yticks())
     assert steps.min() == 0.0
     np.testing.assert_allclose(np.diff(steps), 0.05)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "states"),
-    [
-        (["open", "shown", "open"], ["open", "shown", "open"]),
-        (["open", "contradicted", "open", "open"], ["open"] + 3 * ["contradicted"]),
-        (
-            ["contradicted", "open", "shown", "open", "contradicted"],
-            ["contradicted", "contradicted", "shown", "open", "contradicted"],
-        ),
-        ([], []),
-    ],
-)
-def test_an_alarm_stands_until_the_tolerance_is_shown(verdicts, states):
-    assert list_states(verdicts) == states
 
 
 def test_limits_that_leave_the_axes_end_in_arrows():
