@@ -676,9 +676,10 @@ class GapMonitor(BaseEstimator):
             limits. With probability `confidence_level` they contain the population's gap at every
             look, restarts included, if the groups' means do not change between restarts. They end
             at one of 60 levels or at the tolerance. A certificate errs on one side only, so that it
-            may come before the upper limit has reached the tolerance. If limits that contradict one
-            another or an alarm show that the means have changed, the upper limit is the largest
-            possible gap. The lower one remains true of the largest gap since the start or restart.
+            may come before the upper limit has reached the tolerance. If an alarm, or limits that
+            exclude the gap so far or contradict one another, show that the means have changed, the
+            upper limit is the largest possible gap. The lower one remains true of the largest gap
+            since the start or restart.
 
         Raises
         ------

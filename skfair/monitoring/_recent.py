@@ -179,7 +179,12 @@ def judge_windows(
 
 def differ_from_mean(windows: list[Window], gap: float) -> bool:
     """Whether a window is above the tolerance, or excludes the gap since the start."""
-    return any(one.verdict == "contradicted" or not one.low <= gap <= one.high for one in windows)
+    return any(one.verdict == "contradicted" for one in windows) or exclude_gap(windows, gap)
+
+
+def exclude_gap(windows: list[Window], gap: float) -> bool:
+    """Whether the limits of a window exclude the gap since the start."""
+    return any(not one.low <= gap <= one.high for one in windows)
 
 
 _N_RECENT = 3

@@ -32,6 +32,7 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import (
     add_tables,
     differ_from_mean,
+    exclude_gap,
     find_compared,
     group_by_decision,
     judge_windows,
@@ -1040,12 +1041,8 @@ def advance_state(settings, state, row, cohorts):
     rows = [*state.rows[: row.number - 1], row]
     counted = list_counted(rows, len(state.outstanding) > 0)
     windows = judge_windows(settings, comparisons, counted)
-    # Windows raise an alarm that no earlier one was about.
     last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
-    has_excess = any(
-        one.verdict == "contradicted" and one.first_batch > last_alarm for one in windows
-    )
-    statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess)
+    statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm)
     # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
     is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
     if is_again or (statement.verdict == "open" and _alarm_stands(rows[:-1], alarms)):
@@ -1137,10 +1134,10 @@ def _last_decision_time(row: Row) -> int | str | None:
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 
-def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
+def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
     """What the evidence says after so many restarts; `was_exceeded` is what it said before.
 
-    `has_excess` says whether a window since the last alarm is above the tolerance.
+    `last_alarm` is the number of the batch of the last alarm, 0 without any.
     """
     comparisons = list(comparisons.values())
     gaps = [one.gap for one in comparisons]
@@ -1148,17 +1145,25 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     change = float(change_evidence(gaps)) if gaps else 0.0
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
     is_alarm = was_exceeded
+    recent = [one for one in windows if one.first_batch > last_alarm]
     if settings.run_length is not None:
         # Beside windows the detector raises a false alarm once in so many run lengths at most.
         length = settings.run_length * (4.0 if settings.windows else 1.0)
+        # Windows raise an alarm that no earlier one was about.
+        has_excess = any(one.verdict == "contradicted" for one in recent)
         is_alarm = has_excess or change >= length
     log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
     log_needed = settings.log_evidence_needed(n_restarts)
     estimate = max((one.estimate() for one in comparisons), default=0.0)
-    low, high = _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm)
-    # A certificate is about the mean since the start, and lapses where recent batches differ.
     gap = settings.unscale(estimate)
+    low, high = _find_interval(settings, gaps, log_for, n_restarts)
+    # Rates have changed if limits cross or exclude the gap so far, as those of windows may, or if
+    # there is an alarm although the upper limit is below the tolerance. Then the gap may be any.
+    has_changed = not low <= estimate <= high or exclude_gap(recent, gap)
+    if has_changed or (is_alarm and high <= settings.scaled_tolerance):
+        low, high = (low if low <= estimate else 0.0), 1.0
+    # A certificate is about the mean since the start, and lapses where recent batches differ.
     is_shown = log_for_tolerance >= log_needed and not differ_from_mean(windows, gap)
     return Statement(
         estimate=gap,
@@ -1181,19 +1186,13 @@ def _find_certificates(settings: MonitorSettings, comparisons: list) -> np.ndarr
     return np.where(np.isinf(log_for), 0.0, log_for)
 
 
-def _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm):
+def _find_interval(settings, gaps, log_for, n_restarts):
     """Limits of the gap, of which each side has half of the error."""
     # Attributes share the error of the lower limit.
     logs = [one.log_max - np.log(len(gaps)) for one in gaps]
     log_above = np.max([np.zeros(len(settings.levels)), *logs], axis=0)
     log_limit = settings.log_evidence_needed(n_restarts, n_sides=2)
-    low, high = gap_limits(settings.levels, log_for, log_above, log_limit)
-    # Limits that cross, or an alarm although the upper one is below the tolerance, show that rates
-    # have changed: the gap may then be any above `low`.
-    if low > high or (is_alarm and high <= settings.scaled_tolerance):
-        high = 1.0
-    # A wider interval holds too: limits that exclude the gap so far are about other rates.
-    return min(low, estimate), max(high, estimate)
+    return gap_limits(settings.levels, log_for, log_above, log_limit)
 
 
 def _to_e_value(log_e: float) -> float:

@@ -333,3 +333,29 @@ def test_a_group_that_is_gone_does_not_say_when_an_alarm_comes():
     two = feed_months([{"a": 0.4, "b": 0.4} for _ in range(months)], 300)
     half = feed_months([{"a": 0.4, "b": 0.4, "z": 0.4} for _ in range(months)], 300)
     assert gone.batches_to_alarm_ in {two.batches_to_alarm_, half.batches_to_alarm_}
+
+
+def read_months(*rates, n=450, **params):
+    """A monitor of the tolerance .1 that has read months of groups a, b with these rates of b."""
+    monitor = GapMonitor("demographic_parity", 0.1, **{"run_length": 1000.0} | params)
+    for month, rate in enumerate(rates, start=1):
+        time = f"{2025 + (month - 1) // 12}-{(month - 1) % 12 + 1:02d}-01"
+        feed(monitor, {"a": (n, round(0.45 * n)), "b": (n, round(rate * n))}, time)
+    return monitor
+
+
+def test_an_alarm_stands_until_a_certificate():
+    monitor = read_months(*[0.45] * 9, *[0.2] * 3, *[0.45] * 30, n=900)
+    verdicts = monitor.summary()["verdict"].tolist()
+    first = verdicts.index("contradicted")
+    again = verdicts.index("shown", first)
+    assert first == 9 and again > 13 and {*verdicts[first:again]} == {"contradicted"}
+    assert monitor.verdict_ == "shown"
+
+
+def test_an_interval_has_no_upper_limit_once_a_window_excludes_the_gap_so_far():
+    monitor = read_months(*[0.45] * 9, *[0.33] * 3, n=900)
+    before = monitor.summary()["high"].iloc[8]
+    gap, low, high = monitor.interval()
+    assert monitor.verdict_ == "open" and before < 0.1
+    assert low <= gap == pytest.approx(0.03, abs=0.001) and high == 1.0
