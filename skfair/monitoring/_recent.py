@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from skfair._statistics.gaps import Verdict, find_verdict
-from skfair._statistics.limits_of_rates import rate_limits
+from skfair._statistics.limits_of_rates import is_limit_above, rate_limits
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import restore_time, unscale_mean
 
@@ -259,6 +259,7 @@ def _judge_window(
         low_by_batch, high_by_batch = limit_gap(by_batch) if is_complete else (0.0, np.inf)
         is_shown &= high_by_batch <= settings.scaled_tolerance
         is_contradicted &= low_by_batch > settings.scaled_tolerance
+    is_shown = is_shown and _is_exactly_within(settings, compared, error_within)
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
@@ -293,6 +294,30 @@ def _limit_gap(
         low = max(low, hypothesis.lower_limit(rates, *inner))
         high = max(high, hypothesis.upper_limit(rates, *outer))
     return low, high
+
+
+_RARE_COUNT = 30
+"""Successes or failures of a group up to which limits of its differences are checked exactly."""
+
+
+def _is_exactly_within(settings: MonitorSettings, compared: Any, error: float) -> bool:
+    """Whether differences of groups with rare outcomes have exact limits within the tolerance, too.
+
+    Far in the tails the limit of a rate near 0 or 1 ends there, and margins that are added as roots
+    of squares are too short.
+    """
+    hypothesis = settings.hypothesis
+    if not hypothesis.compares_group_pairs or hypothesis.are_ratios:
+        return True
+    for _, n, rates in compared.values():
+        hits = np.rint(n * rates).astype(int)
+        is_rare = np.minimum(hits, n - hits) < _RARE_COUNT
+        is_checked = hypothesis.pairs(len(n)) & np.logical_or.outer(is_rare, is_rare)
+        for pair in np.argwhere(is_checked):
+            counts = tuple(hits[pair].tolist()), tuple(n[pair].astype(int).tolist())
+            if is_limit_above(*counts, 1.0 - error, settings.scaled_tolerance):
+                return False
+    return True
 
 
 def _equalise_batches(

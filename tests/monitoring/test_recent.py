@@ -335,6 +335,16 @@ def test_a_group_that_is_gone_does_not_say_when_an_alarm_comes():
     assert gone.batches_to_alarm_ in {two.batches_to_alarm_, half.batches_to_alarm_}
 
 
+def test_a_window_with_rare_outcomes_is_shown_by_exact_limits():
+    """Newcombe's limit is .1999, but at rates of .998 and .798 it errs 8 times as often as said."""
+    monitor = GapMonitor("demographic_parity", 0.2, run_length=1000, windows=(1,))
+    feed(monitor, {"a": (30, 29), "b": (5000, 4026)})
+    window = monitor.windows_.iloc[0]
+    assert window["high"] < 0.2 and window["verdict"] == "open"
+    feed(monitor, {"a": (30, 29), "b": (5000, 4126)})
+    assert monitor.windows_["verdict"].iloc[0] == "shown"
+
+
 def read_months(*rates, n=450, **params):
     """A monitor of the tolerance .1 that has read months of groups a, b with these rates of b."""
     monitor = GapMonitor("demographic_parity", 0.1, **{"run_length": 1000.0} | params)
