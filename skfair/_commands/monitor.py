@@ -77,8 +77,8 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
-    add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "mean number of batches until a false alarm (default 300), or none: one alarm at most"
+    add("--run-length", type=parse_run_length, default=300.0, help=about)
     about = "numbers of the last batches that are judged by themselves (default 1 3 6 12)"
     add("--windows", type=int, nargs="+", metavar="N", help=about)
     about = "JSON file to resume from and to write; a period is read once, so it should be over"

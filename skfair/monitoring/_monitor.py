@@ -230,12 +230,12 @@ class GapMonitor(BaseEstimator):
       assumes that the groups' means do not change since the start or the last restart.
     - *Was the tolerance ever exceeded?* An e-process against "the gap was always at most the
       tolerance", for all groups at once and a mixture over all starts of an excess. It remains
-      valid where rates change, as by season. Without `run_length` it raises the alarm.
+      valid where rates change, as by season. With ``run_length=None`` it raises the alarm.
     - *Is it exceeded since some time?* Shiryaev and Roberts' e-detector ([3]_), and the pooled
-      rates of the last batches (`windows`), which assume no rate to be constant ([5]_). With
-      `run_length` either of them raises the alarm.
+      rates of the last batches (`windows`), which assume no rate to be constant ([5]_). Either of
+      them raises the alarm.
 
-    With `run_length` everything but the second question restarts after an alarm: certificate,
+    Everything but the second question restarts after an alarm: certificate,
     interval and detector are then about the samples since that alarm, and only windows since it
     raise another. The k-th restart may err with
     a share :math:`w_k` of the error, :math:`w_0 = .9` and :math:`w_k = .1 / (k (k + 1))`. These add
@@ -280,12 +280,14 @@ class GapMonitor(BaseEstimator):
         ``1 - confidence_level`` bounds the probability that a certificate is ever false, that an
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
         never was: each of them over all looks and restarts.
-    run_length : float, default=None
+    run_length : float, default=300.0
         Mean number of batches until a false alarm, from the start or an earlier alarm: at least so
-        many without `windows`, about so many with them; greater than 1. A row of `summary` is a
+        many without `windows`, about so many with them; greater than 1. This is for a gap of just
+        the tolerance; false alarms are much rarer if the gap is smaller. A row of `summary` is a
         batch. Where outcomes come later and there is no `delay`, windows are judged again as they
         come, and false alarms of windows are up to half more frequent. None raises an alarm at most
-        once, with the error of `confidence_level`, and restarts nothing.
+        once, with the error of `confidence_level`, restarts nothing and judges no windows, so that
+        a gap that begins after some good years may be missed for years.
     pos_label : label, default=None
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute
@@ -404,7 +406,7 @@ class GapMonitor(BaseEstimator):
     ...     monitor = monitor.update(None, decisions, sensitive_features=group, time=month)
     ...     print(month, monitor.verdict_, end="; " if month % 4 else "\n")
     1 open; 2 open; 3 shown; 4 shown
-    5 shown; 6 shown; 7 shown; 8 contradicted
+    5 shown; 6 shown; 7 contradicted; 8 contradicted
     9 contradicted; 10 contradicted; 11 contradicted; 12 contradicted
     >>> monitor.since_
     7
@@ -414,7 +416,7 @@ class GapMonitor(BaseEstimator):
     tolerance: float | None = None
     _: KW_ONLY
     confidence_level: float = CONFIDENCE_LEVEL
-    run_length: float | None = None
+    run_length: float | None = 300.0
     pos_label: Label | None = None
     burden: bool = False
     delay: Any = None

@@ -2,6 +2,7 @@
 
 import json
 import re
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair._commands.monitor import add_monitor_options
+from skfair.monitoring import GapMonitor
 
 COLUMNS = "--prediction d --sensitive sex --time date --tolerance 0.1".split()
 
@@ -32,6 +35,13 @@ def monitor(tmp_path, monkeypatch, capsys):
         return json.loads(capsys.readouterr().out)
 
     return run
+
+
+def test_the_command_has_the_run_length_of_the_class():
+    parser = ArgumentParser()
+    add_monitor_options(parser)
+    monitor = GapMonitor("demographic_parity", 0.1)
+    assert parser.get_default("run_length") == monitor.run_length
 
 
 @pytest.mark.slow

@@ -88,7 +88,9 @@ def test_weights_that_differ_are_not_judged_and_equal_ones_are():
         assert len(monitor.windows_) == n_windows
 
 
-@pytest.mark.parametrize("params", [{}, {"run_length": RUN_LENGTH, "windows": ()}])
+@pytest.mark.parametrize(
+    "params", [{"run_length": None}, {"run_length": RUN_LENGTH, "windows": ()}]
+)
 def test_without_run_length_or_lengths_there_are_no_windows(params):
     monitor = GapMonitor("demographic_parity", 0.1, **params)
     feed(monitor, {"a": (500, 400), "b": (500, 100)})
@@ -337,7 +339,7 @@ def test_a_group_that_is_gone_does_not_say_when_an_alarm_comes():
 
 def test_a_window_with_rare_outcomes_is_shown_by_exact_limits():
     """Newcombe's limit is .1999, but at rates of .998 and .798 it errs 8 times as often as said."""
-    monitor = GapMonitor("demographic_parity", 0.2, run_length=1000, windows=(1,))
+    monitor = GapMonitor("demographic_parity", 0.2, windows=(1,))
     feed(monitor, {"a": (30, 29), "b": (5000, 4026)})
     window = monitor.windows_.iloc[0]
     assert window["high"] < 0.2 and window["verdict"] == "open"
@@ -347,7 +349,7 @@ def test_a_window_with_rare_outcomes_is_shown_by_exact_limits():
 
 def read_months(*rates, n=450, **params):
     """A monitor of the tolerance .1 that has read months of groups a, b with these rates of b."""
-    monitor = GapMonitor("demographic_parity", 0.1, **{"run_length": 1000.0} | params)
+    monitor = GapMonitor("demographic_parity", 0.1, **params)
     for month, rate in enumerate(rates, start=1):
         time = f"{2025 + (month - 1) // 12}-{(month - 1) % 12 + 1:02d}-01"
         feed(monitor, {"a": (n, round(0.45 * n)), "b": (n, round(rate * n))}, time)
