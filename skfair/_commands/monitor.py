@@ -116,10 +116,8 @@ def _run(options: Namespace) -> int:
         monitor, reading = series.monitor, series.reading
         results = monitor_results(monitor, options, reading)
         _write(series, options, results)
-    sentences = [
-        reading,
-        *monitor_findings(monitor, options.by, options.min_published),
-    ]
+    state, *findings = monitor_findings(monitor, options.by, options.min_published)
+    sentences = [state, reading, *findings]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(results))

@@ -93,10 +93,7 @@ def render_monitor(
         reading.section(),
         tabulate_facts(titled_facts(facts)),
     ]
-    gone = _name_gone_groups(monitor, min_published)
-    verdict, _ = _describe_verdict(monitor, monitor.summary(), gone)
-    quantity = _find_quantity(monitor)
-    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"  # type: ignore[arg-type]
+    verdict = describe_state(monitor, period, min_published)
     return render_page(verdict, sections, write_kicker(title, facts), is_full)
 
 
@@ -150,22 +147,20 @@ def _iso_text(time: Timestamp | None) -> str | None:
 
 
 def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None) -> Iterator[str]:
-    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing.
+    """Sentences: whether the tolerance is kept now, what was read, each window, the gap so far.
 
     With a number as `min_published` they are the verdicts alone: successive pages add up, so that
     differences of any numbers in them would show small counts of a period.
     """
     summary = monitor.summary()
     rates = monitor.to_frame()
-    gone = _name_gone_groups(monitor, min_published)
     if min_published is not None:
+        yield f"{describe_state(monitor, period, min_published)}."
+        yield f"{_describe_certificate(monitor, _name_gone_groups(monitor, min_published))[0]}."
         yield (
             "Verdicts alone are published, without counts, rates and e-values: as differences of "
             f"two pages these could show counts from 1 to {min_published - 1}."
         )
-        verdicts = [*_describe_windows(monitor, summary, period, gone)]
-        verdicts.append(_describe_verdict(monitor, summary, gone))
-        yield from (f"{verdict}." for verdict, _ in verdicts)
         return
     groups = rates.groupby("attribute")["group"].nunique()
     counted = summary
@@ -178,12 +173,12 @@ def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
-        yield f"{read}{left_out_clause(monitor.left_out_)}."
+        yield f"{describe_state(monitor, period, min_published)}."
+        yield f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}."
         yield from _describe_absent_periods(monitor, period)
         yield from _describe_gone_groups(monitor, period)
-        yield from map("".join, _describe_windows(monitor, summary, period, gone))
-        yield from _describe_gap_so_far(monitor, summary, gone)
+        yield from _describe_windows(monitor, period)
+        yield from _describe_gap_so_far(monitor, _name_gone_groups(monitor, min_published))
         yield from _describe_delay(monitor, period)
     if len(counted) < len(summary):
         age = _count_periods(len(summary) - len(counted), period)
@@ -233,50 +228,113 @@ def _name_gone_groups(monitor: GapMonitor, min_published: int | None) -> str:
     return f", without decisions about {join_names(gone)}" * bool(gone)
 
 
-def _describe_windows(
-    monitor: GapMonitor, summary: pd.DataFrame, period: str, gone: str
-) -> Iterator[tuple[str, str]]:
-    """Yield the verdict on the shortest window that is not open, or on all, and its numbers.
+def describe_state(monitor: GapMonitor, period: str, min_published: int | None) -> str:
+    """Whether the tolerance is kept now, without its end: the sentence to be read first.
 
-    `gone` is a clause on the groups without recent decisions.
+    With a number as `min_published` no gap is stated or compared with the tolerance, and groups
+    that are too small to be compared are not named.
     """
+    left_out = left_out_clause(monitor.left_out_) if min_published is None else ""
+    return f"{_describe_verdict(monitor, period, min_published)}{left_out}"
+
+
+def _describe_verdict(monitor: GapMonitor, period: str, min_published: int | None) -> str:
+    """The verdict of now and its numbers, without the groups that are left out."""
+    gone = _name_gone_groups(monitor, min_published)
     windows = monitor.windows_
     quantity = _find_quantity(monitor)
-    if not len(windows):
-        return
-    attributes = monitor.to_frame()["attribute"].unique()
     bound = quantity.bound(monitor.tolerance)  # type: ignore[arg-type]
-    judged = windows[windows["verdict"] != "open"]
-    last = date_text(windows["end"].iloc[0])
-    # Where decisions wait for outcomes the last months are not those that are judged.
-    waits = monitor.n_outstanding_ > 0 or windows["end"].iloc[0] < summary["time"].iloc[-1]
-    if not len(judged):
-        lengths = f"{join_names(map(str, windows['n_batches']))} {period}s"
-        when = (
-            f" in decisions of the {lengths} until {last}" if waits else f" in the last {lengths}"
-        )
-        yield verdict_text("open", quantity, bound, attributes, when), "."
-        return
-    window = judged.iloc[0]
-    verdict = window["verdict"]
-    months = _count_periods(window["n_batches"], period)
-    months = f"decisions of {months}" if waits else f"the last {months}"
-    # Pooled rates may be equal where gaps of single batches change their sign.
-    within = "on average over" if verdict == "shown" and window["n_batches"] > 1 else "in"
-    when = f" {within} {months}, from {date_text(window['start'])} to {last}"
-    when += gone
-    falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
-    if verdict == "contradicted":
-        falsely = (
-            f"A false alarm comes about once in {monitor.run_length:g} {period}s while the "
-            "tolerance is kept"
-        )
-    groups, rates, sizes = zip(*window["extremes"], strict=True)
-    yield (
-        verdict_text(verdict, quantity, bound, attributes, when),
-        f". Observed: {quantity.values(rates, groups, sizes)}, "
-        f"{quantity.size(window['gap'], window['low'], window['high'])}. {falsely}.",
+    about = f" ({quantity.noun}, tolerance {bound})"
+    if monitor.verdict_ == "contradicted":
+        now = ""
+        if min_published is None and len(windows) and windows["n_batches"].iloc[0] == 1:
+            last = "last counted" if _waits_for_outcomes(monitor) else "last"
+            now = f"; the {last} {period} has {quantity.gap(windows['gap'].iloc[0])}"
+        return f"{_describe_alarm(monitor)}{gone}{now}{about}"
+    if not len(windows):
+        is_without = monitor.run_length is None or not monitor.windows
+        why = "" if is_without else f"; the last {period}s have too few samples, or unequal weights"
+        return f"{_describe_certificate(monitor, gone)[0]}{why}{about}"
+    attributes = monitor.to_frame()["attribute"].unique()
+    verdict, when = _choose_verdict(monitor, period, is_published=min_published is None)
+    return verdict_text(verdict, quantity, bound, attributes, when + gone)
+
+
+def _choose_verdict(monitor: GapMonitor, period: str, is_published: bool) -> tuple[str, str]:
+    """The verdict on windows that a reader must know first, and the clause that names them.
+
+    Windows that show the tolerance come last: a large gap of the last month hardly moves them.
+    """
+    windows = monitor.windows_
+    verdicts = windows["verdict"]
+    contradicted, undecided, shown = (
+        windows[verdicts == verdict] for verdict in ("contradicted", "open", "shown")
     )
+    if len(contradicted):
+        return "contradicted", _name_windows(monitor, contradicted, period)
+    above = undecided[_find_excesses(monitor, undecided["gap"])]
+    if is_published and len(above):
+        gap = _find_quantity(monitor).gap(above["gap"].iloc[0])
+        when = _name_windows(monitor, above.iloc[:1], period)
+        return "open", f"{when}, which has a gap of {gap}, perhaps by chance"
+    if not len(shown) or (len(undecided) and not is_published):
+        return "open", _name_windows(monitor, undecided, period)
+    but = f", but not{_name_windows(monitor, undecided, period)}" if len(undecided) else ""
+    return "shown", _name_windows(monitor, shown, period) + but
+
+
+def _find_excesses(monitor: GapMonitor, gaps: pd.Series) -> pd.Series:
+    """Whether each gap is larger than the tolerance; of a floor the gap is a smallest rate."""
+    constraint = _find_constraint(monitor)
+    is_floor = constraint.gap.form == "floor"
+    return (constraint.largest_gap - gaps if is_floor else gaps) > monitor.tolerance
+
+
+def _name_windows(monitor: GapMonitor, windows: pd.DataFrame, period: str) -> str:
+    """Clause such as " in the last month and on average over the last 3 and 6 months"."""
+    last, until = "the last", ""
+    if _waits_for_outcomes(monitor):
+        last, until = "decisions of the last", f" until {date_text(windows['end'].iloc[0])}"
+    lengths = windows["n_batches"]
+    # Pooled rates may be equal where gaps of single batches change their sign.
+    within = "on average over" if (windows["verdict"] == "shown").all() else "in"
+    clauses = [f"in {last} {period}"] * int((lengths == 1).any())
+    if several := [str(length) for length in lengths if length > 1]:
+        *first, longest = several
+        listed = f"{', '.join(first)} and {longest}" if first else longest
+        clauses.append(f"{within} {last} {listed} {period}s")
+    return f" {' and '.join(clauses)}{until}"
+
+
+def _waits_for_outcomes(monitor: GapMonitor) -> bool:
+    """Whether recent decisions are not counted yet, so that windows are not about the last ones."""
+    last = monitor.summary()[["counted_until", "time"]].iloc[-1]
+    return monitor.n_outstanding_ > 0 or last["counted_until"] < last["time"]
+
+
+def _describe_windows(monitor: GapMonitor, period: str) -> Iterator[str]:
+    """Yield a sentence on each window, and one on how often windows are wrong."""
+    quantity = _find_quantity(monitor)
+    for window in monitor.windows_.itertuples():
+        groups, rates, sizes = zip(*window.extremes, strict=True)
+        name = f"{window.n_batches} {period}s" if window.n_batches > 1 else period
+        dates = dict.fromkeys(map(date_text, (window.start, window.end)))
+        average = " on average" * (window.n_batches > 1)
+        yield (
+            f"Last {name} ({' to '.join(dates)}), {_VERDICT_WORDS[window.verdict]}{average}: "
+            f"{quantity.size(window.gap, window.low, window.high)}, "
+            f"{quantity.values(rates, groups, sizes)}."
+        )
+    if len(monitor.windows_):
+        yield (
+            f"A false alarm comes about once in {monitor.run_length:,g} {period}s while the "
+            "tolerance is kept. A page says falsely that a window shows it with probability "
+            f"1 / {2 * monitor.run_length:,g} at most."  # type: ignore[operator]
+        )
+
+
+_VERDICT_WORDS = {"shown": "shown", "open": "not shown", "contradicted": "contradicted"}
+"""Verdicts on a window in a sentence."""
 
 
 def _count_periods(n: int, period: str) -> str:
@@ -284,7 +342,7 @@ def _count_periods(n: int, period: str) -> str:
     return f"{n} {period}s" if n > 1 else f"{n} {period}"
 
 
-def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> Iterator[str]:
+def _describe_gap_so_far(monitor: GapMonitor, gone: str) -> Iterator[str]:
     """Sentences on the gap so far, and whether the tolerance is kept."""
     start = "last alarm" if _has_restarted(monitor) else "start"
     quantity = _find_quantity(monitor)
@@ -294,12 +352,20 @@ def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame, gone: str) 
         n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
         days = join_names(date_text(one) for one in times)
         late = f", without {n_late:,} samples of {days}, which came late"
-    yield (
-        f"Observed since the {start}{late}: {quantity.size(*monitor.interval())}, with "
-        f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
-        f"change; the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
-    )
-    yield "".join(_describe_verdict(monitor, summary, gone))
+    interval = monitor.interval()
+    tolerance = f"the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
+    if quantity.is_share and quantity.form == "gap" and interval.high == 1.0:
+        yield (
+            f"Observed since the {start}{late}: a gap of {quantity.gap(interval.estimate)}, "
+            f"without an upper limit, as samples are few or rates have changed; {tolerance}"
+        )
+    else:
+        yield (
+            f"Observed since the {start}{late}: {quantity.size(*interval)}, with "
+            f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do "
+            f"not change; {tolerance}"
+        )
+    yield "".join(_describe_certificate(monitor, gone))
 
 
 def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
@@ -317,11 +383,32 @@ def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
     )
 
 
-def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> tuple[str, str]:
+def _describe_alarm(monitor: GapMonitor) -> str:
+    """The alarm that stands, without its end."""
+    summary = monitor.summary()
+    alarms = _list_current_alarms(monitor)
+    first = _batch_time_text(summary, alarms["batch"].iloc[0])
+    without = ", without the samples that came late" * bool(monitor.late_times_)
+    since = f"most likely since {date_text(monitor.since_)}"
+    if alarms["batch"].iloc[-1] == monitor.n_batches_:
+        return f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
+    return (
+        f"Contradicted since {first}, not shown since{without}: the gap exceeded the tolerance, "
+        f"{since}"
+    )
+
+
+def _list_current_alarms(monitor: GapMonitor) -> pd.DataFrame:
+    """The alarms since the last certificate, which are about one excess."""
+    return monitor.alarms_[monitor.alarms_["since"] >= monitor.since_]
+
+
+def _describe_certificate(monitor: GapMonitor, gone: str) -> tuple[str, str]:
     """What is known since the start or the last alarm, and the rest of the sentence: evidence.
 
     `gone` is a clause on the groups without recent decisions.
     """
+    summary = monitor.summary()
     alarms = monitor.alarms_
     shown = summary[summary["verdict"] == "shown"]
     without = ", without the samples that came late" * bool(monitor.late_times_)
@@ -334,14 +421,11 @@ def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> 
         when = f"the tolerance is kept, first shown in {first}"
         verdict = f"Shown on average since the {start}{without}{gone}: {when}"
         return verdict, f", with an e-value of {evidence} now."
-    if len(alarms):
-        # The alarms since the last certificate are about one excess.
-        alarms = alarms[alarms["since"] >= monitor.since_]
-        first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
-        since = f"most likely since {date_text(monitor.since_)}"
-        again = f". There were {len(alarms)} alarms, the last in {last}" if len(alarms) > 1 else ""
-        verdict = f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
-        return f"{verdict}{again}", ". Look at the rates of the groups."
+    if monitor.verdict_ == "contradicted":
+        alarms = _list_current_alarms(monitor)
+        last = _batch_time_text(summary, alarms["batch"].iloc[-1])
+        times = f"{len(alarms)} alarms were" if len(alarms) > 1 else "One alarm was"
+        return f"{times} raised about it, the last in {last}", ". Look at the rates of the groups."
     if len(shown):
         until = _batch_time_text(summary, shown["batch"].iloc[-1])
         verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
@@ -373,12 +457,16 @@ def _batch_time_text(summary: pd.DataFrame, batch: int) -> str:
     return f"{date_text(until)}{later}"
 
 
+def _find_constraint(monitor: GapMonitor) -> Constraint:
+    """The constraint that the monitor was passed, perhaps by name."""
+    return resolve_name(AUDITED_CONSTRAINTS, monitor.constraint, "constraint", Constraint)
+
+
 def _find_quantity(monitor: GapMonitor) -> Quantity:
     """What the monitor compares."""
-    constraint = resolve_name(AUDITED_CONSTRAINTS, monitor.constraint, "constraint", Constraint)
     positive = 1 if monitor.pos_label is None else monitor.pos_label
     burden = str(positive) if monitor.burden else None
-    return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
+    return describe_bound(_find_constraint(monitor), pos_label=monitor.pos_label, burden=burden)
 
 
 def _draw_course(monitor: GapMonitor, is_published: bool) -> Markup:
@@ -402,7 +490,7 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
     since = "since the last alarm (or the start)" if has_restarted else "since the start"
     note = f"Gap and verdict are of the samples {since}."
     if has_restarted:
-        note += ' "open" after an alarm does not say that the gap is gone.'
+        note += " An alarm stands until the tolerance is shown again."
     titles = (period.title(), "", "Gap", "Samples", *until, "Verdict")
     known = summary["batch_gap"].dropna()
     top = max(2.0 * monitor.tolerance, *known, *summary["gap"].dropna(), 1e-3)  # type: ignore[operator]
@@ -505,7 +593,7 @@ def _describe_method(monitor: GapMonitor, period: str) -> list[str]:
     else:
         alarm = (
             "While the gap is within the tolerance there is about one false alarm in "
-            f"{monitor.run_length:g} {periods} on average, or fewer."
+            f"{monitor.run_length:,g} {periods} on average, or fewer."
         )
         restart = (
             f"After an alarm both begin again with the next {period}, at a stricter level, and are "

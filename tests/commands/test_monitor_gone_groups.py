@@ -53,8 +53,9 @@ def test_pooled_rates_are_shown_on_average_where_gaps_change_their_sign(tmp_path
     results = run(tables, tmp_path, capsys)
     gaps = [one["batch_gap"] for one in results["batches"]]
     assert min(gaps) > 0.2
-    shown = [one for one in results["findings"] if one.startswith("Shown")]
-    assert shown and all(one.startswith("Shown on average") for one in shown)
+    findings = results["findings"]
+    assert findings[0].startswith("Contradicted since 2025-01-01")
+    assert any(one.startswith("Last 12 months") and ", shown on average" in one for one in findings)
 
 
 @pytest.mark.parametrize("times", [None, [10, 11, 12]])

@@ -63,7 +63,8 @@ def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     """The window that it ends is about other months than the one before."""
     for month in (1, 2, 3, 5):
         drawn = draw_month(month, 0.38 * (month == 3))
-        results = monitor(drawn, "--state", "s.json", "--windows", "3", "6", "12")
+        windows = ["--windows", "3", "6", "12", "--run-length", "100"]
+        results = monitor(drawn, "--state", "s.json", *windows)
     batches = pd.DataFrame(results["batches"])
     assert batches["n"].tolist() == [400, 400, 400, 0, 400]
     assert batches["verdict"].tolist()[2:4] == ["open", "contradicted"]
@@ -224,7 +225,7 @@ def test_protected_pages_of_a_growing_file_have_verdicts_and_no_count(monitor, c
     numbers = {
         *re.findall(r"\d+", re.sub(r"\d{4}-\d\d-\d\d(T[\d:.]+)?", "", json.dumps(results[0])))
     }
-    assert numbers <= {*"012359", "05", "95", "10", "100"}  # bounds, levels, classes and batches
+    assert numbers <= {*"012359", "05", "95", "10", "300"}  # bounds, levels, classes and batches
     windows = [(one["n_batches"], one["verdict"]) for one in plain["windows"]]
     assert [(one["n_batches"], one["verdict"]) for one in results[0]["windows"]] == windows
     assert plain["verdict"] == results[0]["verdict"] and "rates" in plain

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from skfair._columns.reading import UNREAD
-from skfair._commands.monitor_page import monitor_findings, render_monitor
+from skfair._commands.monitor_page import describe_state, monitor_findings, render_monitor
 from skfair._statistics.limits_of_rates import rate_limits
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
@@ -275,7 +275,8 @@ def test_means_that_are_no_shares_have_their_own_unit():
     monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
     page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None, is_full=False)
     text = " ".join(monitor_findings(monitor, "month", None))
-    assert "percentage points" not in page + text and "tolerance 0.5 units of the mean loss" in page
+    assert "percentage points" not in page + text
+    assert "differ by more than 0.5 units of the mean loss" in page
     assert "the tolerance is 0.5 units of the mean loss" in text
     cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
     cost.update(y, rng.integers(2, size=600), sensitive_features=labels, time="2026-01-01")
@@ -354,6 +355,36 @@ def read_months(*rates, n=450, **params):
         time = f"{2025 + (month - 1) // 12}-{(month - 1) % 12 + 1:02d}-01"
         feed(monitor, {"a": (n, round(0.45 * n)), "b": (n, round(rate * n))}, time)
     return monitor
+
+
+@pytest.mark.parametrize(
+    ("rates", "n", "start"),
+    [
+        ([0.45] * 12, 4500, "Shown in the last month and on average over the last 3, 6 and 12 mon"),
+        (
+            [0.43] * 6,
+            450,
+            "Shown on average over the last 3 and 6 months, but not in the last month",
+        ),
+        ([0.42] * 3, 150, "Not shown in the last month and in the last 3 months: no two groups"),
+        (
+            [0.45] * 11 + [0.3],
+            450,
+            "Not shown in the last month, which has a gap of 14.9 percentage",
+        ),
+        ([0.45] * 9 + [0.2], 450, "Contradicted since 2025-10-01: the gap exceeds the tolerance, "),
+        ([0.45] * 9 + [0.2, 0.36], 450, "Contradicted since 2025-10-01, not shown since: the gap "),
+        ([0.45], 20, "Not shown yet on average since the start, nor contradicted; the last month"),
+    ],
+)
+def test_the_first_sentence_is_never_about_an_old_window_that_is_still_shown(rates, n, start):
+    monitor = read_months(*rates, n=n)
+    assert describe_state(monitor, "month", None).startswith(start)
+    assert next(monitor_findings(monitor, "month", None)).startswith(start)
+    lines = [one for one in monitor_findings(monitor, "month", None) if one.startswith("Last ")]
+    assert len(lines) == len(monitor.windows_)
+    # Where verdicts alone are published no gap is stated.
+    assert "points," not in describe_state(monitor, "month", 10)
 
 
 def test_an_alarm_stands_until_a_certificate():
