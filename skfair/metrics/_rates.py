@@ -237,6 +237,13 @@ class Rate:
         return any(bool(np.any(table[0] != table[1])) for table in tables)
 
     @property
+    def decision(self) -> int | None:
+        """The decision, 0 or 1, whose samples alone are counted; None if both are."""
+        tables = map(to_confusion_matrix, (self.numerator, self.denominator))
+        is_counted = np.any([table != 0.0 for table in tables], axis=(0, 1))
+        return None if is_counted.all() else int(is_counted.argmax())
+
+    @property
     def outcome_values(self) -> np.ndarray | None:
         """`counted_values` of the outcomes, (2, 2) by true and predicted class, or None."""
         return counted_values(*map(to_confusion_matrix, (self.numerator, self.denominator)))

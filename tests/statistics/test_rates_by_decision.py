@@ -1,0 +1,100 @@
+"""Rates of groups whose outcomes are known by decision, against weights by hand and simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skfair._statistics.rates_by_decision import RatesByDecision
+from skfair.metrics import RATES, Rate
+
+NAMES = ("true_positive_rate", "false_positive_rate", "accuracy", "base_rate")
+# By true and predicted class, of samples with an outcome; 1,000 and 900 samples in all.
+KNOWN = np.array([[[30.0, 40.0], [20.0, 360.0]], [[50.0, 20.0], [5.0, 200.0]]])
+N = np.array([[600.0, 400.0], [680.0, 220.0]])
+
+
+def make_estimates(name):
+    rate = RATES[name]
+    return RatesByDecision(rate, N, KNOWN, np.arange(2), rate.base(KNOWN))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_those_of_samples_weighted_by_the_inverse_of_the_known_share(name):
+    weights = N / KNOWN.sum(axis=1)
+    expected = RATES[name](KNOWN * weights[:, np.newaxis])
+    np.testing.assert_allclose(make_estimates(name).values, expected)
+
+
+def test_a_true_positive_rate_by_hand():
+    refused, granted = 600 * 20 / 50, 360.0
+    estimates = make_estimates("true_positive_rate")
+    assert estimates.values[0] == pytest.approx(granted / (granted + refused))
+    assert estimates.counts.tolist() == [380, 205]
+
+    def rate(p, a, b):
+        return p * a / (p * a + (1.0 - p) * b)
+
+    def limits(hits, n):
+        return stats.beta.ppf(0.05, hits, n - hits + 1), stats.beta.ppf(0.95, hits + 1, n - hits)
+
+    shares = [(400, 1000), (360, 400), (20, 50)]
+    at = [hits / n for hits, n in shares]
+    squares = np.zeros(2)
+    for place, share in enumerate(shares):
+        ends = [rate(*at[:place], end, *at[place + 1 :]) for end in limits(*share)]
+        squares += (rate(*at) - np.sort(ends)) ** 2
+    low, high = estimates.limits(0.95)
+    assert low[0] == pytest.approx(rate(*at) - np.sqrt(squares[0]))
+    assert high[0] == pytest.approx(rate(*at) + np.sqrt(squares[1]))
+
+
+def test_no_known_false_negative_does_not_make_the_rate_certain():
+    known = np.array([[[8.0, 40.0], [0.0, 360.0]]])
+    rate = RATES["true_positive_rate"]
+    estimates = RatesByDecision(rate, N[:1], known, np.zeros(1, int), rate.base(known))
+    low, high = estimates.limits(0.975)
+    assert estimates.values[0] == high[0] == 1.0
+    assert low[0] < 0.65
+
+
+def test_a_group_of_two_strata_weighs_each_by_its_own_share():
+    rate = RATES["true_positive_rate"]
+    both = RatesByDecision(rate, N, KNOWN, np.zeros(2, int), rate.base(KNOWN).sum(keepdims=True))
+    weights = (N / KNOWN.sum(axis=1))[:, np.newaxis]
+    assert both.values == pytest.approx(rate((KNOWN * weights).sum(axis=0, keepdims=True)))
+    low, high = both.limits(0.95)
+    assert low < both.values < high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_known", [5, 50])
+@pytest.mark.parametrize("tpr", [0.39, 0.9])
+def test_limits_contain_the_rate(n_known, tpr):
+    rng = np.random.default_rng(0)
+    n_draws, n = 2000, 1500
+    p = 0.6 * tpr + 0.4 * 0.08
+    granted = rng.binomial(n, p, n_draws)
+    right = rng.binomial(granted, 0.6 * tpr / p)
+    refused_positives = rng.binomial(n_known, 0.6 * (1.0 - tpr) / (1.0 - p), n_draws)
+    known = np.array(
+        [[n_known - refused_positives, granted - right], [refused_positives, right]], float
+    )
+    known = np.moveaxis(known, -1, 0)
+    n = np.stack([n - granted, granted], axis=1).astype(float)
+    rate = RATES["true_positive_rate"]
+    low, high = RatesByDecision(rate, n, known, np.arange(n_draws), rate.base(known)).limits(0.975)
+    assert np.mean((low <= tpr) & (tpr <= high)) >= 0.945
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [("precision", 1), ("negative_predictive_value", 0), ("recall", None), ("accuracy", None)],
+)
+def test_rates_within_one_decision(name, decision):
+    names = {"precision": "positive_predictive_value", "recall": "true_positive_rate"}
+    assert RATES[names.get(name, name)].decision == decision
+
+
+def test_own_rates_within_one_decision():
+    assert Rate("loss", {"fp": 3.0}, {"tp": 1.0, "fp": 1.0}).decision == 1
+    assert Rate("loss", {"fp": 3.0, "fn": 1.0}).decision is None
