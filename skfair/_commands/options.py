@@ -212,6 +212,11 @@ def add_column_options(
         help="what happens to empty groups (default exclude); at_random estimates them, "
         "sufficient and independent say what is assumed of --group-probability alone",
     )
+    about = (
+        "what is so of outcomes that are missing more often after one decision: by_decision weighs "
+        "the others by the inverse of the known share, at_random counts them as they are"
+    )
+    add("--missing-outcomes", choices=["by_decision", "at_random"], help=about)
     size = MIN_AUDITED_GROUP
     about = "samples below which groups are not compared"
     add("--min-size", type=int, default=size, help=about)

@@ -58,6 +58,7 @@ def read_audit(options: Namespace, facts: dict[str, str], *, odds_ratio: float =
         source=describe_file(options) | facts,
         pos_label=positive,
         burden=options.burden,
+        missing_outcomes=options.missing_outcomes,
         are_counts=options.count is not None,
         table=written,
     )

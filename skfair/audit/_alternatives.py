@@ -194,10 +194,15 @@ class Alternatives(PageReport):
         return (
             f"The model in use has a {gap.form}{size} in {gap.noun} "
             f"and {_article(gain.noun)} of {gain.value(self.baseline['performance'])}, on "
-            f"{self.n_samples:,} samples. The {gap.form} of an alternative is "
-            f"{self._describe_least()}, and it is worse in {gain.noun} by at most "
+            f"{self.n_samples:,} samples{self._describe_known()}. The {gap.form} of an "
+            f"alternative is {self._describe_least()}, and it is worse in {gain.noun} by at most "
             f"{gain.bound(self.margin)}."
         )
+
+    def _describe_known(self) -> str:
+        """How many samples have an outcome, where others have none."""
+        n_unknown = self.reading.left_out.get("samples have no outcome", 0)
+        return f", {self.n_samples - n_unknown:,} of them with an outcome" if n_unknown else ""
 
     def _describe(self, row: pd.Series) -> str:
         gap, gain = self._quantity, self._gain
@@ -499,6 +504,7 @@ def find_alternatives(
     _check_known_groups(audit)
     named = _name_candidates(candidates)
     audits = _audit_candidates(audit, named, gain)
+    _check_known_outcomes(audit, audits, gain)
     attempt = None
     each_level = level
     if ledger is not None:
@@ -597,6 +603,19 @@ def _audit_candidates(
         check_same_samples([audit, *passed.values()], "candidates", names)
     _check_columns([audit, *audits.values()], gain, ["the audit", *map(repr, named)])
     return audits
+
+
+def _check_known_outcomes(
+    audit: AuditData, candidates: dict[str, AuditData], gain: Performance
+) -> None:
+    """Raise for candidates whose performance the known outcomes do not tell."""
+    outcomes = audit.known_outcomes
+    if outcomes is None:
+        return
+    for name, one in candidates.items():
+        is_of_decisions = gain.column == "y_pred"
+        decisions = one.columns["y_pred"] == audit.pos_label if is_of_decisions else None
+        outcomes.check_candidate(name, decisions, gain.name)
 
 
 def _state_limits(

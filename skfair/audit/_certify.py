@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -76,13 +76,16 @@ from skfair.metrics._ranking import document_exposure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from scipy import sparse
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
+    from skfair.audit._known_outcomes import KnownOutcomes
     from skfair.audit._predictions import HiddenGroupConstraint
     from skfair.constraints import Constraint, ExposureParity
+    from skfair.metrics import Rate
 
 
 class _Limits(NamedTuple):
@@ -200,6 +203,8 @@ def bind_audit(
     per_class, (constraint, unit) = _arrange_columns(audit, constraint, classes)
     n_rows = len(per_class[0][0][0])
     leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
+    if leaves_out:
+        audit.check_known_outcomes(constraint.compared_rate, constraint.name)
     selected, _ = _select_samples(audit, n_rows, leaves_out)
     return [
         BoundAudit(
@@ -338,7 +343,7 @@ def _certify_predictions(
     known = audit.known
     n_rows = len(per_class[0][0][0])
     left_out: tuple[str, ...] = ()
-    leaves_out = False
+    leaves_out = weighs_outcomes = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
     constraints = split_by_attribute(constraint, tolerance, audit.samples.groups)
     tolerances = [_check_tolerance(one, tolerance, largest) for one in constraints]
@@ -355,6 +360,11 @@ def _certify_predictions(
         )
         selected, left_out = _select_samples(audit, n_rows, leaves_out)
         bind = partial(bind_constraint, X=X, **selected)
+        weighs_outcomes = leaves_out and audit.weighs_outcomes_of(constraint.compared_rate)
+        if weighs_outcomes:
+            bind = partial(_bind_by_decision, audit, bind)
+        elif leaves_out:
+            audit.check_known_outcomes(constraint.compared_rate, constraint.name)
     bound_constraints = [
         bind(one, predictions, **params) for one in constraints for predictions, params in per_class
     ]
@@ -379,7 +389,7 @@ def _certify_predictions(
     starts = range(0, len(limits), len(per_class))
     by_attribute = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
     worst, worst_tolerance = _state_worst(by_attribute, tolerances)
-    if known.is_modelled:
+    if known.is_modelled or weighs_outcomes:
         # Required sizes are those of samples that are all recorded.
         worst = worst._replace(required_sample_size=None, sizes={})
     claim = _make_claim(audit, constraint, worst, unit, worst_tolerance, per_class)
@@ -390,6 +400,9 @@ def _certify_predictions(
     if constraint.unit == "attention":  # the range of differences within queries is that of these
         assumed.append("no query has a more uneven share of the groups than those counted")
     assumed.append(_assume_no_rare_values(largest, worst))
+    if leaves_out and audit.known_outcomes is not None:
+        assumed.append(audit.known_outcomes.assumption)
+        leaves_out = not weighs_outcomes  # then the claim is about all samples
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
@@ -525,6 +538,61 @@ def _check_tolerance(
             f"of 0; got tolerance={tolerance!r} for {constraint.name}."
         )
     return check_tolerance(tolerance, largest, closed="right", of=constraint.name)
+
+
+class _BoundByDecision(NamedTuple):
+    """A constraint bound to samples whose outcomes are known by decision, and rates of all samples.
+
+    It has what `_find_limits` asks of a `BoundConstraint`.
+    """
+
+    bound_constraint: BoundConstraint
+    rates: Estimates
+
+    @property
+    def name(self) -> str:
+        """Name of the constraint."""
+        return self.bound_constraint.name
+
+    @property
+    def sums(self) -> Any:
+        """Sums of the constraint."""
+        return self.bound_constraint.sums
+
+    @property
+    def gap(self) -> Any:
+        """Gap of the constraint."""
+        return self.bound_constraint.gap
+
+    def value(self, scores: np.ndarray) -> float:
+        """The estimated gap."""
+        return float(self.gap(self.rates.values))
+
+    def estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
+        """Rates of all samples, and the linear forms whose largest is the gap."""
+        return self.gap.estimates(self.rates), self.gap.linear_forms(len(self.rates.values))
+
+
+def _bind_by_decision(
+    audit: AuditData, bind: Callable, constraint: Constraint, predictions: tuple, **params: Any
+) -> tuple[_BoundByDecision, np.ndarray]:
+    """A constraint on one rate bound to all samples, by the known outcomes of both decisions."""
+    bound, scores = bind(constraint, predictions, **params)
+    groups = audit.samples.groups
+    # It is called where `weighs_outcomes_of` has found a Rate, and outcomes that are missing.
+    outcomes = cast("KnownOutcomes", audit.known_outcomes)
+    rate = cast("Rate", constraint.compared_rate)
+    rates, present = outcomes.estimate(rate, groups, None)
+    names = [groups.names[one] for one in present]
+    compared = [group for _, group in bound.sums.cells.labels]
+    if names != compared:
+        raise argument_error(
+            "missing_outcomes='by_decision' compares groups that have outcomes of both decisions, "
+            f"{join_names(map(group_text, names))}, but {constraint.name} compares "
+            f"{join_names(map(group_text, compared))}. Pass one attribute, or leave out other "
+            "groups."
+        )
+    return _BoundByDecision(bound, cast("Estimates", rates)), scores
 
 
 def _find_limits(

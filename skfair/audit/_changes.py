@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,7 +88,8 @@ class Changes(PageReport):
     each attribute that have samples in one period only, with their numbers in both. ``readings``
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
     that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
-    what `min_published` keeps back.
+    what `min_published` keeps back, and ``known_outcomes`` which rates are left out since outcomes
+    are missing by decision.
     """
 
     frame: pd.DataFrame
@@ -104,10 +105,12 @@ class Changes(PageReport):
     uncompared: dict[str, dict[str, list[int]]]
     readings: list[Reading]
     unpublished: str = ""
+    known_outcomes: list[str] = field(default_factory=list)
 
     title = "Change report"
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished")
     _results = (
+        "known_outcomes",
         "findings",
         "source",
         "frame",
@@ -122,7 +125,8 @@ class Changes(PageReport):
     @property
     def findings(self) -> list[str]:
         """The main results, one sentence each."""
-        return list(change_findings(self))
+        first, *others = change_findings(self)
+        return [first, *filter(None, dict.fromkeys(self.known_outcomes)), *others]
 
     @property
     def has_finding(self) -> bool:
@@ -237,6 +241,9 @@ def _report_changes(
     """The changes between the samples of two periods."""
     samples, columns, period, units, clusters = periods
     estimators, positive = _find_estimators(audits[0], columns, metrics)
+    outcomes = [one.known_outcomes for one in audits if one.known_outcomes is not None]
+    for one in outcomes:
+        estimators = one.leave_out(estimators, decides_otherwise=len(audits) == 1)
     by = groupings(samples.groups)
     min_size = audits[0].min_group_size
     takes_missing = audits[0].known.treatment == "group"
@@ -268,6 +275,7 @@ def _report_changes(
         source=_collect_sources(audits, positive),
         uncompared=_list_uncompared(by, period, takes_missing),
         readings=[one.reading for one in audits],
+        known_outcomes=[one.describe_left_out() for one in outcomes],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,7 @@ from skfair._partitions.collections import check_alignment, is_default, is_lazy,
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (
     argument_error,
+    check_choice,
     check_flag,
     check_in_memory,
     check_path,
@@ -58,6 +59,7 @@ from skfair.audit._bins import (
     read_bins,
     warn_of_integers,
 )
+from skfair.audit._known_outcomes import KnownOutcomes, MissingOutcomes, find_known_outcomes
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
@@ -102,6 +104,7 @@ class AuditData:
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
     None if all are independent.
     ``index`` is the pandas index of the columns that were passed, None if it is the default one.
+    ``missing_outcomes`` is what the user says of outcomes that are missing, or None.
     """
 
     known: SensitiveFeatures
@@ -122,6 +125,7 @@ class AuditData:
     clusters: pd.Series | None = None
     burden: str | None = None
     index: pd.Index | None = None
+    missing_outcomes: MissingOutcomes | None = None
 
     @classmethod
     def from_columns(
@@ -136,6 +140,7 @@ class AuditData:
         are_counts: bool = False,
         table: pd.DataFrame | None = None,
         burden: bool = False,
+        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
@@ -145,6 +150,7 @@ class AuditData:
         """
         check_group_size(min_group_size)
         check_source(source)
+        check_choice("missing_outcomes", missing_outcomes, (None, *get_args(MissingOutcomes)))
         names = {
             role: name
             for role, one in columns.items()
@@ -170,6 +176,13 @@ class AuditData:
         if clusters is not None:
             about = f"{clusters.nunique():,} by {clusters.name}"
             source = {"clusters": about} | (source or {})
+        if missing_outcomes == "by_decision":
+            refuse_clusters(clusters, "missing_outcomes='by_decision'")
+            if not are_counts and not checked.samples.is_equally_weighted:
+                raise argument_error(
+                    "missing_outcomes='by_decision' counts samples of equal weight. Leave it out, "
+                    "or sample_weight."
+                )
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
         has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
@@ -197,6 +210,7 @@ class AuditData:
             strata=checked.strata,
             clusters=clusters,
             index=_find_index({"sensitive_features": known.labels} | columns),
+            missing_outcomes=missing_outcomes,
         )
         describe = partial(_describe, audit, names)
         warn_of_counts(audit.samples, audit.columns)
@@ -216,6 +230,27 @@ class AuditData:
     def reading(self) -> Reading:
         """What was read, described when a page first asks: monitors read many small batches."""
         return self.described() if callable(self.described) else self.described
+
+    @cached_property
+    def known_outcomes(self) -> KnownOutcomes | None:
+        """Which decisions have an outcome; None if all have one, or there are no two classes."""
+        return self.find_known_outcomes(self.samples, self.columns)
+
+    def find_known_outcomes(
+        self, samples: Samples, columns: dict[str, np.ndarray]
+    ) -> KnownOutcomes | None:
+        """As `known_outcomes`, of samples of this audit and their columns, such as merged ones."""
+        return find_known_outcomes(samples, columns, self.pos_label, self.missing_outcomes)
+
+    def check_known_outcomes(self, rate: Any, name: str) -> None:
+        """Raise for a rate, or another metric of some name, that the known outcomes do not tell."""
+        if self.known_outcomes is not None:
+            self.known_outcomes.check(rate, name)
+
+    def weighs_outcomes_of(self, rate: Any) -> bool:
+        """Whether a rate counts known outcomes by the inverse of their share."""
+        outcomes = self.known_outcomes
+        return outcomes is not None and outcomes.weighs(rate)
 
     @cached_property
     def empty_groups(self) -> dict[str, list[str]]:
@@ -242,6 +277,7 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
+        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of the predictions of any model.
 
@@ -296,6 +332,12 @@ class AuditData:
             Samples that the rate of a group must count to be compared.
         source : dict of str to str, default=None
             Facts about the data that reports state, as ``provenance`` of :class:`FairnessReport`.
+        missing_outcomes : {"by_decision", "at_random"}, default=None
+            How outcomes are missing, where one decision has them less often. "by_decision" says
+            that nothing but the group and the decision matters, so that samples count by the
+            inverse of the known share of their group and decision. "at_random" counts known
+            outcomes as they are. None raises an error for questions that depend on it, and leaves
+            such rates out of reports.
 
         Returns
         -------
@@ -331,6 +373,7 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
+            missing_outcomes=missing_outcomes,
             are_counts=are_counts,
         )
 
@@ -350,6 +393,7 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         X_fit: MatrixLike | None = None,
+        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a fitted classifier, regressor or clusterer on held-out data.
 
@@ -367,7 +411,7 @@ class AuditData:
             True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, groups, pos_label
             As in :meth:`from_predictions`.
-        burden, min_group_size, source
+        burden, min_group_size, source, missing_outcomes
             As in :meth:`from_predictions`.
         X_fit : array-like of shape (n_fitted, n_features), default=None
             Features of the training data, if available: rows of X that are among them are reported.
@@ -432,6 +476,7 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
+            missing_outcomes=missing_outcomes,
             are_counts=are_counts,
         )
         if are_counts:
@@ -459,6 +504,7 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
+        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a table of counts, such as ``SELECT ..., COUNT(*) AS n ... GROUP BY ...``.
 
@@ -481,7 +527,7 @@ class AuditData:
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
-        pos_label, burden, min_group_size, source
+        pos_label, burden, min_group_size, source, missing_outcomes
             As in :meth:`from_predictions`.
 
         Returns
@@ -539,6 +585,7 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
+            missing_outcomes=missing_outcomes,
             are_counts=True,
         )
 
@@ -552,6 +599,7 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
+        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a file of predictions or counts: CSV, Parquet, or a spreadsheet of one sheet.
 
@@ -569,7 +617,7 @@ class AuditData:
             empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
-        burden, min_group_size, source
+        burden, min_group_size, source, missing_outcomes
             As in :meth:`from_predictions`.
 
         Returns
@@ -624,6 +672,7 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=facts | (source or {}),
+            missing_outcomes=missing_outcomes,
             are_counts=counts is not None,
             table=table,
         )

@@ -142,6 +142,8 @@ class FairnessReport(ReportData):
         the ``tolerance``; ``verdict_of_all`` is that on all groups together.
     empty_groups : dict of str to list of str
         Declared categories of pandas that no sample has, by attribute.
+    known_outcomes : str, default=""
+        Which decisions lack outcomes, and what is left out, or assumed, for that.
 
     Attributes
     ----------
@@ -605,6 +607,11 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     counts_samples = counts_samples and audit.clusters is None and not known.is_modelled
     thresholds = None
+    outcomes = audit.known_outcomes
+    if outcomes is not None and not outcomes.are_counted_as_they_are:
+        reliability = None
+        if settings.by_threshold:
+            raise argument_error(f"by_threshold needs the outcomes of all. {outcomes.sentence}")
     if settings.by_threshold:
         if not counts_samples or audit.k is not None:
             raise argument_error(
@@ -655,4 +662,5 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         title=settings.title or "",
         shares=shares,
         empty_groups=audit.empty_groups,
+        known_outcomes="" if outcomes is None else outcomes.describe_report(),
     )

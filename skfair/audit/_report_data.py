@@ -37,6 +37,7 @@ class ReportData(PageReport):
     reading: Reading = UNREAD
     shares: pd.DataFrame | None = None
     empty_groups: dict[str, list[str]] = field(default_factory=dict)
+    known_outcomes: str = ""
 
     @property
     @abstractmethod

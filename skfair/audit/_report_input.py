@@ -116,6 +116,9 @@ def report_estimators(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
     else:
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
+        known_outcomes = audit.find_known_outcomes(samples, columns)
+        if known_outcomes is not None:
+            estimators = known_outcomes.select(estimators)
     clusters = audit.cluster_codes
     if clusters is not None:
         estimators = _count_clusters(estimators, clusters, metrics)

@@ -91,7 +91,10 @@ _COMPLETE_METRICS = ("accuracy", "mean_target")
 def findings(report: ReportData) -> list[str]:
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
-    sentences = [_describe_sample(report), *report.reading.describe_bins()]
+    sentences = [_describe_sample(report)]
+    if report.known_outcomes:
+        sentences.append(report.known_outcomes)
+    sentences += report.reading.describe_bins()
     sentences += _describe_hidden(report)
     sentences += describe_empty_groups(report)
     if report.shares is not None:
@@ -106,7 +109,7 @@ def findings(report: ReportData) -> list[str]:
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
     if clusters := report.provenance.get("clusters"):
         sentences.append(f"Limits count clusters of samples, not samples: {clusters}.")
-    if report.n_without_outcome:
+    if report.n_without_outcome and not report.known_outcomes:
         sentences.append(_describe_outcomes(report))
     if not len(gaps) and report.gaps["four_fifths"].any():
         return sentences

@@ -39,6 +39,7 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import name_as_text
 from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
+from skfair.metrics import RATES
 from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import find_positive_multiclass
@@ -667,6 +668,8 @@ def search_audit(
     _check_can_search(audit)
     refuse_clusters(audit.clusters, "a search of subgroups")
     names = _check_metrics(metrics, audit.columns)
+    for name in names:
+        audit.check_known_outcomes(RATES.get(name), name)
     columns = audit.list_attributes()
     counts = audit.samples.groups.row_counts
     outcomes = {name: one for name, one in audit.outcomes.items() if name == "y_true"}

@@ -19,7 +19,7 @@ from skfair.constraints._constraint import (
     refuse_tolerances_by_attribute,
 )
 from skfair.losses import LogisticLoss, step_function
-from skfair.metrics import METRICS, find_positive
+from skfair.metrics import METRICS, Rate, find_positive
 from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import counted_values, is_share
@@ -207,3 +207,10 @@ def outcome_use(constraint: Constraint, samples: Samples) -> str:
         np.array_equal(cells[name], other_cells[name]) for name in cells
     )
     return "nothing" if same else "cells"
+
+
+def compares_both_decisions(constraint: Constraint) -> bool:
+    """Whether a constraint on outcomes compares rates that count samples of both decisions."""
+    rate = constraint.compared_rate
+    is_of_one = isinstance(rate, Rate) and (rate.decision is not None or not rate.needs_target)
+    return constraint.counts_decisions and not is_of_one

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from sklearn.utils import check_consistent_length
 
 from skfair._groups import Groups, Samples, check_groups
@@ -212,8 +213,14 @@ def restore_times(column: pd.Series) -> pd.Series:
 # Samples whose outcome is not known yet, or whose cohort is not complete.
 
 
-_TIME_POSITION, _TARGET_POSITION = 0, 3
+_TIME_POSITION, _SCORE_POSITION, _TARGET_POSITION = 0, 1, 3
 """Positions in the record of a sample: time, score, weight, target (None: not known) and labels."""
+
+_MIN_OUTCOMES = 20
+"""Outcomes that come together from which their decisions are compared with those outstanding."""
+
+_CHANCE_OF_ONE_DECISION = 1e-6
+"""Probability below which outcomes of one decision alone are none that come early by chance."""
 
 
 class Cohort(NamedTuple):
@@ -314,6 +321,25 @@ class OutstandingSamples:
             groups = Groups(groups.labels, codes=groups.codes, attributes=attributes)
             yield Cohort(
                 time, Samples(np.array(target), groups, np.array(weights)), np.array(scores)
+            )
+
+    def check_both_decisions(self, ids: list[int | str]) -> None:
+        """Raise if known outcomes of cohorts are all of one decision, and not so by chance."""
+        decisions = {self.records[one][_SCORE_POSITION] > 0.0 for one in ids}
+        if len(ids) < _MIN_OUTCOMES or len(decisions) == 2:
+            return
+        times = {self.records[one][_TIME_POSITION] for one in ids}
+        cohorts = [one for one in self.records.values() if one[_TIME_POSITION] in times]
+        is_lacking = [(one[_SCORE_POSITION] > 0.0) not in decisions for one in cohorts]
+        n = sum(is_lacking)
+        if stats.hypergeom(len(cohorts), n, len(ids)).pmf(0) < _CHANCE_OF_ONE_DECISION:
+            names = ["positive", "negative"] if True in decisions else ["negative", "positive"]
+            other, lacking = names
+            raise argument_error(
+                f"y_true has outcomes of {other} decisions alone, and of none of the {n:,} "
+                f"{lacking} ones of the same time. Rates that need both are not known, whatever "
+                "the number of samples: monitor selection rates, or the precision. Nothing was "
+                "counted."
             )
 
     def drop(self, ids: list[int | str]) -> OutstandingSamples:

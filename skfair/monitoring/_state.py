@@ -13,6 +13,7 @@ from skfair._statistics.gaps import Verdict, find_verdict
 from skfair._statistics.limits_of_rates import combine_margins
 from skfair._utils.checks import join_names, warn
 from skfair.audit._tables import group_text
+from skfair.constraints._held_out import compares_both_decisions
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -972,7 +973,10 @@ class State:
         ids = self.outstanding.overdue_ids(settings.delay, time)  # type: ignore[arg-type]
         if not ids:
             return self, []
-        cohorts = self.outstanding.cohorts(self.outstanding.ids_with_outcome(ids), self.attributes)
+        known = self.outstanding.ids_with_outcome(ids)
+        if compares_both_decisions(settings.constraint):
+            self.outstanding.check_both_decisions(known)
+        cohorts = self.outstanding.cohorts(known, self.attributes)
         return replace(self, outstanding=self.outstanding.drop(ids)), list(cohorts)
 
     def add_outcomes(self, settings, ids, outcomes):
@@ -984,6 +988,8 @@ class State:
         for cohort in cohorts:
             evaluate_cohort(settings, cohort)  # raises if a value is out of range
         if settings.delay is None:
+            if compares_both_decisions(settings.constraint):
+                outstanding.check_both_decisions(ids)
             return replace(self, outstanding=outstanding.drop(ids)), cohorts
         return replace(self, outstanding=outstanding), []
 

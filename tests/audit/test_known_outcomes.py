@@ -1,0 +1,225 @@
+"""Audits of which one decision has outcomes less often: what is known, left out, weighed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.audit import Audit, FairnessReport, verify
+from skfair.constraints import MinimumRate, RateParity
+from skfair.monitoring import GapMonitor
+
+N = 8000
+RNG = np.random.default_rng(0)
+SEX = pd.Series(RNG.choice(["F", "M"], N), name="sex")
+REPAYS = RNG.random(N) < 0.6
+CHANCE = np.where(REPAYS, np.where(SEX == "F", 0.4, 0.9), 0.08)
+GRANTED = (RNG.random(N) < CHANCE).astype(int)
+KNOWN = {
+    "of_one_decision": GRANTED == 1,
+    "by_decision": (GRANTED == 1) | (RNG.random(N) < 0.05),
+    "by_chance": RNG.random(N) < 0.7,
+}
+NEEDS_BOTH = {"base_rate", "true_positive_rate", "false_positive_rate", "accuracy"}
+
+
+def make_audit(case, **params):
+    outcomes = np.where(KNOWN[case], REPAYS, np.nan)
+    return Audit.from_predictions(outcomes, GRANTED, sensitive_features=SEX, **params)
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_the_case_follows_from_decisions_and_masks(case):
+    assert make_audit(case).known_outcomes.case == case
+
+
+def test_complete_outcomes_and_other_tasks_have_no_case():
+    complete = Audit.from_predictions(REPAYS, GRANTED, sensitive_features=SEX)
+    assert complete.known_outcomes is None
+    numbers = np.where(KNOWN["by_chance"], RNG.random(N), np.nan)
+    assert Audit.from_predictions(numbers, RNG.random(N), sensitive_features=SEX).report().task
+
+
+@pytest.mark.parametrize("missing", ["by_decision", "at_random"])
+def test_a_selective_group_is_found_among_many_others(missing):
+    is_small = RNG.random(N) < 0.05
+    known = np.where(is_small, GRANTED == 1, RNG.random(N) < 0.9)
+    groups = pd.Series(np.where(is_small, "branch", "others"), name="office")
+    outcomes = np.where(known, REPAYS, np.nan)
+    audit = Audit.from_predictions(outcomes, GRANTED, sensitive_features=groups)
+    assert audit.known_outcomes.case == "by_decision"
+
+
+@pytest.mark.parametrize("n", [60, 1000])
+def test_false_alarms_are_rare(n):
+    rng = np.random.default_rng(1)
+    cases = []
+    for _ in range(200):
+        known = rng.random(n) < 0.8
+        rows = rng.integers(0, N, n)
+        outcomes = np.where(known, REPAYS[rows], np.nan)
+        audit = Audit.from_predictions(
+            outcomes, GRANTED[rows], sensitive_features=SEX[rows].to_numpy()
+        )
+        cases.append(audit.known_outcomes.case)
+    assert cases.count("by_chance") >= 199
+
+
+@pytest.mark.parametrize("case", ["of_one_decision", "by_decision"])
+def test_reports_leave_out_what_is_not_known(case):
+    report = make_audit(case).report()
+    assert {*report.frame["metric"]} == {"selection_rate", "positive_predictive_value"}
+    assert "decided '0'" in report.findings[1]
+    assert FairnessReport.from_json(report.to_json()).findings == report.findings
+
+
+ASK = {
+    "certify": lambda audit: audit.certify("equal_opportunity", 0.1),
+    "certify odds": lambda audit: audit.certify("equalized_odds", 0.1),
+    "certify floor": lambda audit: audit.certify(MinimumRate("recall", 0.9)),
+    "subgroups": lambda audit: audit.subgroups("accuracy"),
+    "alternatives": lambda audit: audit.alternatives({"all": np.ones(N, int)}, margin=0.1),
+    "own performance": lambda audit: audit.alternatives(
+        {"all": np.ones(N, int)}, performance=lambda y, d: 1.0 * (y == d), margin=0.1
+    ),
+    "verify": lambda audit: verify(
+        make_audit("by_chance").certify("equal_opportunity", 0.6), audit
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ["of_one_decision", "by_decision"])
+@pytest.mark.parametrize("question", ASK)
+def test_questions_about_both_decisions_raise(question, case):
+    with pytest.raises(ValueError, match=r"samples decided '0'.* ha(s an|ve an) outcome"):
+        ASK[question](make_audit(case))
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_what_is_known_is_answered(case):
+    audit = make_audit(case)
+    assert audit.certify("demographic_parity", 0.4).verdict == "shown"
+    assert audit.certify(RateParity("precision"), 0.2).verdict == "shown"
+    assert len(audit.subgroups("positive_predictive_value").searches) == 1
+    fewer = np.where(RNG.random(N) < 0.1, 0, GRANTED)
+    answer = audit.alternatives({"fewer": fewer}, margin=0.2)
+    assert (
+        f"{KNOWN[case].sum():,} of them with an outcome" in answer.findings[1]
+        or case == "by_chance"
+    )
+
+
+@pytest.mark.parametrize("case", ["of_one_decision", "by_decision"])
+def test_another_model_is_compared_by_decisions_alone(case):
+    changes = make_audit(case).compare(np.ones(N, int))
+    assert {*changes.gaps["metric"]} == {"selection_rate"}
+    assert "decided '0'" in changes.findings[1]
+
+
+def weigh_true_positive_rate(sex, known):
+    """The true positive rate of samples that count by the inverse of the known share, by hand."""
+    inside = (SEX == sex).to_numpy()
+    weights = np.zeros(N)
+    for decision in (0, 1):
+        cell = inside & (GRANTED == decision)
+        weights[cell & known] = cell.sum() / (cell & known).sum()
+    return weights[REPAYS & (GRANTED == 1)].sum() / weights[REPAYS].sum()
+
+
+def test_weights_count_all_samples():
+    audit = make_audit("by_decision", missing_outcomes="by_decision")
+    frame = audit.report().frame.set_index(["group", "metric"])
+    known = KNOWN["by_decision"]
+    for sex in ("F", "M"):
+        inside = (SEX == sex).to_numpy()
+        row = frame.loc[sex, "true_positive_rate"]
+        assert row["estimate"] == pytest.approx(weigh_true_positive_rate(sex, known))
+        assert row["low"] < GRANTED[inside & REPAYS].mean() < row["high"]
+        assert row["n"] == (inside & known & REPAYS).sum()
+
+
+def test_weighted_claims_are_about_all_samples():
+    audit = make_audit("by_decision", missing_outcomes="by_decision")
+    claim = audit.certify("equal_opportunity", 0.6)
+    assert claim.verdict == "shown"
+    rates = [weigh_true_positive_rate(sex, KNOWN["by_decision"]) for sex in ("F", "M")]
+    assert claim.estimate == pytest.approx(np.ptp(rates))
+    assert "nothing but the group and the decision" in claim.assumption
+    assert "outcome" not in claim.n_missing
+    assert audit.certify("equal_opportunity", 0.1).verdict == "contradicted"
+    assert audit.certify(MinimumRate("recall", 0.3)).verdict == "shown"
+    assert audit.certify("demographic_parity", 0.4).assumption == ""
+    assert not verify(claim, audit)
+    assert "assumption" in verify(claim, make_audit("by_decision", missing_outcomes="at_random"))
+
+
+@pytest.mark.slow
+def test_weighted_claims_on_the_edge_are_rarely_shown():
+    rng = np.random.default_rng(2)
+    n, n_draws = 1500, 200
+    groups = np.repeat(["F", "M"], n)
+    shown = 0
+    for _ in range(n_draws):
+        repays = rng.random(2 * n) < 0.6
+        tpr = np.where(groups == "F", 0.6, 0.7)
+        granted = rng.random(2 * n) < np.where(repays, tpr, 0.08)
+        known = granted | (rng.random(2 * n) < 0.2)
+        outcomes = np.where(known, repays, np.nan)
+        audit = Audit.from_predictions(
+            outcomes,
+            granted.astype(int),
+            sensitive_features=groups,
+            missing_outcomes="by_decision",
+        )
+        shown += audit.certify("equal_opportunity", 0.1).verdict == "shown"
+    assert shown <= 18  # 5 % of 200, and 2.7 standard errors
+
+
+def test_at_random_counts_known_samples_as_they_are():
+    audit = make_audit("by_decision", missing_outcomes="at_random")
+    known = KNOWN["by_decision"]
+    assert NEEDS_BOTH <= {*audit.report().frame["metric"]}
+    claim = audit.certify("equal_opportunity", 0.1)
+    rates = [GRANTED[(SEX == sex).to_numpy() & known & REPAYS].mean() for sex in ("F", "M")]
+    assert claim.estimate == pytest.approx(np.ptp(rates))
+    assert claim.assumption == "if outcomes are missing at random"
+    with pytest.raises(ValueError, match="None of the"):
+        make_audit("of_one_decision", missing_outcomes="at_random").certify(
+            "equal_opportunity", 0.1
+        )
+
+
+def test_unknown_words_weights_and_clusters_are_refused():
+    with pytest.raises(ValueError, match="missing_outcomes must be"):
+        make_audit("by_chance", missing_outcomes="by chance")
+    for name, column in {"sample_weight": RNG.random(N), "groups": np.arange(N) // 2}.items():
+        with pytest.raises(ValueError, match="by_decision"):
+            make_audit("by_decision", missing_outcomes="by_decision", **{name: column})
+
+
+def test_monitors_refuse_outcomes_of_one_decision():
+    ids = np.arange(N)
+    for case in ("of_one_decision", "by_chance"):
+        monitor = GapMonitor("equal_opportunity", 0.1)
+        monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
+        known = KNOWN[case]
+        if case == "by_chance":
+            monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
+            assert monitor.verdict_ == "contradicted"
+            continue
+        with pytest.raises(ValueError, match="positive decisions alone"):
+            monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
+
+
+def test_monitors_with_a_delay():
+    ids = np.arange(N)
+    known = KNOWN["of_one_decision"]
+    for constraint in (RateParity("precision"), "equal_opportunity"):
+        monitor = GapMonitor(constraint, 0.2, delay=1)
+        monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
+        with pytest.warns(UserWarning, match="4677 samples have no outcome"):
+            if constraint == "equal_opportunity":
+                with pytest.raises(ValueError, match="positive decisions alone"):
+                    monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
+                continue
+            monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
+        assert monitor.verdict_ == "shown"
