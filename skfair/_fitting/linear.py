@@ -64,7 +64,7 @@ from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import validate_params
 from skfair._utils.sklearn import StrOptions, with_callbacks
 from skfair.constraints import PARTIAL_CRITERIA, check_applies_to_numbers
-from skfair.constraints._constraint import check_whose_tolerance
+from skfair.constraints._constraint import check_whose_tolerance, fill_tolerance
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.solvers import SOLVERS, SQP
 from skfair.solvers._solver import choose_rows
@@ -362,18 +362,22 @@ def fit_percentiles(
 
 
 def make_partial_parity(estimator: BaseEstimator) -> PartialParity:
-    """The constraint of an estimator on its interval, passed by name or as an object."""
+    """The constraint of an estimator on its interval, passed by name or as an object.
+
+    It carries its tolerance.
+    """
     constraint = estimator.constraint
     interval = estimator.interval
     check_whose_tolerance(constraint, estimator.tolerance)
     if isinstance(constraint, str):
-        return PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)
+        named = PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)
+        return fill_tolerance(named, estimator.tolerance)
     if interval is not None:
         raise ValueError(
             f"interval can be set only for a constraint chosen by name, but constraint is "
             f"{constraint}, which has its own; set it there, or leave interval=None."
         )
-    return constraint
+    return fill_tolerance(constraint, estimator.tolerance)
 
 
 # Representatives of partitioned samples: one sample per cell, to which constraints are bound.

@@ -96,7 +96,6 @@ def make_problem(
         [training.samples],
         surrogate=estimator.surrogate,
         loss=loss,
-        tolerance=estimator.tolerance,
         unit=unit,
     )
     # Of a single group not even bounds that hold for one group.

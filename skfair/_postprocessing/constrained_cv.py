@@ -586,7 +586,7 @@ def check_request(
     if estimator.k is not None:
         _check_selection(estimator, training, constraints)
     if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
-        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
+        check_ranked_sizes(training.samples, constraints)
 
 
 def _fit_all(
@@ -629,7 +629,6 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
             weights=weights,
             costs=cross.costs,
             constraints=cross.constraints,
-            tolerance=estimator.tolerance,
             callback=progress,
             share=None if estimator.k is None else count_places(estimator.k, n) / n,
             intercept=intercept,

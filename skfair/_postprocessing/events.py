@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from skfair._groups.groups import Groups
     from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint
+    from skfair.losses import Loss
 
 
 # The events whose probabilities a constrained decision depends on, besides that of success.
@@ -277,16 +278,12 @@ def check_multiclass_support(
         )
 
 
-def check_ranked_sizes(
-    samples: Samples,
-    constraints: list[Constraint],
-    tolerance: float | dict[Any, float] | None,
-) -> None:
+def check_ranked_sizes(samples: Samples, constraints: list[Constraint]) -> None:
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
     with mute_warnings():  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
-                sums = constraint.bind(samples, None, None, tolerance).sums
+                sums = constraint.bind(samples, None, None, None).sums
                 if len(sums.samples.groups.names) > 1:
                     refuse_small_intervals(sums)
 
@@ -757,7 +754,6 @@ class RuleRequest(NamedTuple):
     loss: RuleLoss
     weights: np.ndarray  # of each sample's loss
     constraints: list
-    tolerance: float | None
     callback: FitProgressCallback  # sees every iteration
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
@@ -886,8 +882,7 @@ def _make_fitter(request: RuleRequest, temperature: float = _TEMPERATURES[0]) ->
         model = LinearModel.from_features(features[0], of_samples)
     else:
         model = ArgmaxModel.from_features(features, of_samples)  # type: ignore[assignment]
-    settings = Sigmoid(temperature), loss, request.tolerance
-    system = _bind(per_class, request.constraints, settings)
+    system = _bind(per_class, request.constraints, Sigmoid(temperature), loss)
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
@@ -922,15 +917,14 @@ def enforce_and_select(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
 
 
 def _bind(
-    per_class: list[TrainingData], constraints: list[Constraint], settings: tuple
+    per_class: list[TrainingData], constraints: list[Constraint], surrogate: Sigmoid, loss: Loss
 ) -> ConstraintSystem:
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
     samples = [one.samples for one in per_class]
-    unit = per_class[0].score_unit(settings[1])
-    surrogate, loss, tolerance = settings
-    bound = bind_all(constraints, samples, surrogate, loss, tolerance, unit)
+    unit = per_class[0].score_unit(loss)
+    bound = bind_all(constraints, samples, surrogate, loss, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [

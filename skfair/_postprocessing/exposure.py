@@ -384,7 +384,7 @@ def _rank_documents(
             samples._replace(target=merit),
             surrogate=step_function,  # not used, as the loss
             loss=LogisticLoss(),
-            tolerance=estimator.tolerance,
+            tolerance=None,  # the constraint carries it
         )
         shares = constraint.compared_groups(samples)[0].matrix.T @ weights
         shares = shares / shares.sum()

@@ -64,7 +64,8 @@ from skfair.audit._sentences import (
 from skfair.audit._tables import OUTCOME_SHARE, group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers, check_task
 from skfair.constraints._constraint import (
-    find_tolerance,
+    allowed_gap,
+    fill_tolerance,
     refuse_tolerances_by_attribute,
     split_by_attribute,
 )
@@ -345,12 +346,13 @@ def _certify_predictions(
     left_out: tuple[str, ...] = ()
     leaves_out = weighs_outcomes = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-    constraints = split_by_attribute(constraint, tolerance, audit.samples.groups)
-    tolerances = [_check_tolerance(one, tolerance, largest) for one in constraints]
+    filled = fill_tolerance(constraint, tolerance)
+    constraints = split_by_attribute(filled, audit.samples.groups)
+    tolerances = [_check_tolerance(one, largest) for one in constraints]
     if len(constraints) > 1:
-        constraint = clone(constraint).set_params(tolerance=find_tolerance(constraint, tolerance))
+        constraint = filled
     if known.is_modelled:
-        refuse_tolerances_by_attribute(constraint, tolerance, known.argument)
+        refuse_tolerances_by_attribute(filled, known.argument)
         check_can_model(audit, constraint)
         bind: Callable = partial(bind_hidden_groups, audit=audit)
     else:
@@ -522,11 +524,9 @@ def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple
     return selected | {"clusters": audit.cluster_codes}, left_out
 
 
-def _check_tolerance(
-    constraint: Constraint, tolerance: float | dict[str, float] | None, largest: float
-) -> float:
-    """The tolerance of a claim, checked; 1 minus a ratio."""
-    tolerance = find_tolerance(constraint, tolerance)
+def _check_tolerance(constraint: Constraint, largest: float) -> float:
+    """Return the checked tolerance of a claim; 1 minus a ratio."""
+    tolerance = allowed_gap(constraint)
     if tolerance is None:
         raise argument_error(
             f"tolerance must be the largest gap allowed, but it is None, and {constraint.name} has "

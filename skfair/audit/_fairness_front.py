@@ -284,7 +284,7 @@ def fairness_front(
     """
     check_model(estimator)
     specification = resolve_constraint(constraint)
-    refuse_tolerances_by_attribute(specification, None, "a front")
+    refuse_tolerances_by_attribute(specification, "a front")
     level = check_level(confidence_level)
     _check_decisions(specification, estimator)
     sensitive_features = to_pandas_table(sensitive_features)

@@ -19,7 +19,7 @@ from skfair.constraints import (
     applicable_constraint_names,
     check_applies_to_numbers,
     check_task,
-    resolve_constraints,
+    find_constraints,
 )
 from skfair.constraints._held_out import bind_decisions, metric_kind, outcome_use, target_and_scores
 from skfair.losses import (
@@ -167,9 +167,9 @@ def resolve_constraint(
 ) -> Constraint:
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
-    A tolerance fills in one that has none.
+    A tolerance must be the bound of one that has none.
     """
-    (constraint,) = resolve_constraints([constraint], tolerance, takes_all=takes_all)
+    (constraint,) = find_constraints([constraint], tolerance, takes_all=takes_all)
     constraint._check_parameters()
     return constraint
 

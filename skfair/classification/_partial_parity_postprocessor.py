@@ -337,7 +337,7 @@ class PartialParityPostprocessor(
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, arguments)
         check_held_out(self._base, self.cv, X, X_fit, rows)
-        ranked = _BoundTraining.from_training(training, criterion, self.tolerance)
+        ranked = _BoundTraining.from_training(training, criterion)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=targets)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
@@ -479,9 +479,7 @@ class _BoundTraining(NamedTuple):
     levels: np.ndarray | None = None  # of the scores: nearly equal ones have equal ranks
 
     @classmethod
-    def from_training(
-        cls, training: TrainingData, criterion: PartialParity, tolerance: float | None
-    ) -> _BoundTraining:
+    def from_training(cls, training: TrainingData, criterion: PartialParity) -> _BoundTraining:
         """Bind the constraint, also to groups that are not compared but in the report."""
         samples = training.samples
         # Small groups take the curve and the rate of the group that they are merged into.
@@ -489,8 +487,8 @@ class _BoundTraining(NamedTuple):
         is_large = samples.is_large(samples.groups)
         compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(samples, None, None, tolerance)
-        bound = criterion.bind(samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(samples, None, None, None)  # the criterion carries its tolerance
+        bound = criterion.bind(samples.take(compared), None, None, None)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores: np.ndarray, name: PartialStatisticalParity | str) -> _RankedTraining:

@@ -10,7 +10,12 @@ from skfair._utils.parameters import Tolerance
 from skfair._utils.sklearn import StrOptions
 from skfair._utils.tables import TableLike
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
-from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
+from skfair.constraints._constraint import (
+    Constraint,
+    check_whose_tolerance,
+    constraint_hint,
+    fill_tolerance,
+)
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     Calibration,
@@ -98,7 +103,27 @@ def resolve_constraints(
     takes_all: bool = False,
     is_real: bool = False,
 ) -> list[Constraint]:
-    """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
+    """List the constraints that a parameter names; each carries its tolerance.
+
+    Constraints without a bound of their own get `tolerance`. The other parameters are those of
+    `find_constraints`, which lists the same constraints as they were passed.
+    """
+    found = find_constraints(
+        constraint, tolerance, registry, base, takes_all=takes_all, is_real=is_real
+    )
+    return [fill_tolerance(one, tolerance) for one in found]
+
+
+def find_constraints(
+    constraint: Any,
+    tolerance: Tolerance | None = None,
+    registry: Registry | dict[str, type[Constraint]] = CONSTRAINTS,
+    base: type[Constraint] = Constraint,
+    *,
+    takes_all: bool = False,
+    is_real: bool = False,
+) -> list[Constraint]:
+    """List the constraints that a parameter names, with the bounds of their own.
 
     Names are those of a registry, and objects of a base class. Constraints on rankings and on
     prediction sets are accepted with `takes_all`, and those on numbers alone if `is_real`.

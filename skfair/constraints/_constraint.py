@@ -378,8 +378,9 @@ class Constraint(ComparedGroups):
             If groups are smaller than ``min_group_size``, or cells are empty: they are not
             compared.
         """
-        refuse_tolerances_by_attribute(self, tolerance, "bind")
-        return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
+        constraint = fill_tolerance(self, tolerance)
+        refuse_tolerances_by_attribute(constraint, "bind")
+        return bind_all([constraint], [samples], surrogate, loss)[0][0]
 
     def _bind(
         self,
@@ -387,7 +388,6 @@ class Constraint(ComparedGroups):
         groups: tuple[Groups, Groups | None],
         surrogate: Loss | None,
         loss: Loss | None,
-        tolerance: Tolerance | None,
         unit: Unit,
     ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
@@ -398,7 +398,7 @@ class Constraint(ComparedGroups):
         # reference.
         large, small = groups
         smooth, exact, unit_of_rates = make_terms(self, surrogate, loss, samples, unit)
-        tolerance = resolve_tolerance(self, tolerance, unit_of_rates)
+        tolerance = tolerance_in_unit(self, unit_of_rates)
         of_user = samples._replace(target=unit.target_unit.from_unit(samples.target))
         if self.ratio is not None and self.compares_means:
             _check_ratio_of_means(self, of_user.target, unit)
@@ -628,11 +628,28 @@ def check_whose_tolerance(
     )
 
 
-def split_by_attribute(
-    constraint: Constraint, tolerance: Tolerance | None, groups: Groups
-) -> list[Constraint]:
-    """The constraint, or one for each attribute that has a tolerance of its own."""
-    tolerances = find_tolerance(constraint, tolerance)
+def fill_tolerance(constraint: Constraint, tolerance: Tolerance | None) -> Constraint:
+    """Return the constraint with this tolerance, or as it is if it has a bound of its own."""
+    if tolerance is None or allowed_gap(constraint) is not None:
+        return constraint
+    filled = copy(constraint)
+    filled.tolerance = tolerance
+    return filled
+
+
+def allowed_gap(constraint: Constraint) -> Tolerance | None:
+    """Return the largest gap that a constraint allows; None if it has neither bound.
+
+    The gap of a ratio is 1 minus the ratio: at least 0.8 allows 0.2.
+    """
+    if constraint.ratio is not None:
+        return 1.0 - constraint.ratio
+    return constraint.tolerance
+
+
+def split_by_attribute(constraint: Constraint, groups: Groups) -> list[Constraint]:
+    """Return the constraint, or one for each attribute that has a tolerance of its own."""
+    tolerances = constraint.tolerance
     if not isinstance(tolerances, Mapping):
         return [constraint]
     if getattr(constraint, "attributes", None) != "each":
@@ -659,32 +676,21 @@ def split_by_attribute(
     return parts
 
 
-def refuse_tolerances_by_attribute(
-    constraint: Constraint, tolerance: Tolerance | None, where: str
-) -> None:
+def refuse_tolerances_by_attribute(constraint: Constraint, where: str) -> None:
     """Raise for a tolerance of each attribute where there must be one."""
-    if isinstance(find_tolerance(constraint, tolerance), Mapping):
+    if isinstance(constraint.tolerance, Mapping):
         raise argument_error(
             f"tolerance must be one number for {where}, but {constraint.name} has one for each "
             "attribute; pass the groups of one attribute at a time."
         )
 
 
-def find_tolerance(constraint: Constraint, default: Any) -> Any:
-    """The largest gap that a constraint allows, 1 minus a ratio; the default if it has none."""
-    if constraint.ratio is not None:
-        return 1.0 - constraint.ratio
-    return default if constraint.tolerance is None else constraint.tolerance
+def tolerance_in_unit(constraint: Constraint, unit: Unit = USER_UNIT) -> float:
+    """Return the checked tolerance of a constraint in a unit of its rates.
 
-
-def resolve_tolerance(
-    constraint: Constraint, tolerance: float | dict[int | str, float] | None, unit: Unit = USER_UNIT
-) -> float:
-    """The tolerance of a constraint, or the one passed if it has none, checked.
-
-    It is in units of a fit then, and `unit` is that of its rates.
+    Without a bound it is `DEFAULT_TOLERANCE`, which is in units of a fit already.
     """
-    tolerance = find_tolerance(constraint, tolerance)
+    tolerance = allowed_gap(constraint)
     if tolerance is None and isinstance(unit, DecisionFunction):
         raise argument_error(
             f"tolerance of {constraint.name} must be a number in units of the decision function, "
@@ -734,7 +740,6 @@ def bind_all(
     per_class: list[Samples],
     surrogate: Loss | None,
     loss: Loss | None,
-    tolerance: float | dict[Any, float] | None,
     unit: Unit = USER_UNIT,
 ) -> list[list[BoundConstraint]]:
     """Bound constraints of each class, with one warning that names all uncompared groups.
@@ -747,15 +752,13 @@ def bind_all(
     is_one_left = False
     for constraint in constraints:
         constraint._check_parameters()
+    groups_of_all = per_class[0].groups
     for constraint in chain.from_iterable(
-        split_by_attribute(one, tolerance, per_class[0].groups)
-        if isinstance(find_tolerance(one, tolerance), Mapping)
-        else [one]
-        for one in constraints
+        split_by_attribute(one, groups_of_all) for one in constraints
     ):
         # Groups are the same in each class; only targets differ.
         if isinstance(constraint.reference, Mapping):
-            constraint = set_reference_groups(constraint, per_class[0].groups)
+            constraint = set_reference_groups(constraint, groups_of_all)
         large, small = groups = constraint.compared_groups(per_class[0])
         absent = [one for one in constraint.reference_groups if one not in large.names]
         if absent:
@@ -773,7 +776,7 @@ def bind_all(
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
         for samples, of_class in zip(per_class, bound, strict=True):
-            of_class.append(constraint._bind(samples, groups, surrogate, loss, tolerance, unit))
+            of_class.append(constraint._bind(samples, groups, surrogate, loss, unit))
     for min_group_size, group_sizes in sizes.items():
         warn_of_small_groups(min_group_size, group_sizes, is_one_left)
     return bound

@@ -16,6 +16,7 @@ from skfair._utils.sklearn import safe_indexing
 from skfair.constraints._constraint import (
     Constraint,
     bind_all,
+    fill_tolerance,
     refuse_tolerances_by_attribute,
 )
 from skfair.losses import LogisticLoss, step_function
@@ -124,14 +125,14 @@ def bind_decisions(constraint: Constraint, samples: Samples, scores: np.ndarray)
 
     Groups are compared by rates whose denominator counts enough samples.
     """
-    refuse_tolerances_by_attribute(constraint, None, "scorers and fronts")
+    refuse_tolerances_by_attribute(constraint, "scorers and fronts")
     loss = LogisticLoss()
     counted = np.ones(len(scores), dtype=bool)
     for denominator in constraint.terms(step_function, loss)[1:]:
         counted &= denominator(scores, samples.target).value > 0
     size = getattr(constraint, "min_group_size", None) or 1
     samples = samples._replace(min_group_size=size, where=counted)
-    bound = bind_all([constraint], [samples], step_function, loss, 1.0)[0][0]
+    bound = bind_all([fill_tolerance(constraint, 1.0)], [samples], step_function, loss)[0][0]
     if left_out := bound.sums.cells.empty:
         named = join_names(
             f"{' × '.join(group) if isinstance(group, tuple) else group!r} "

@@ -22,7 +22,7 @@ from skfair.constraints._constraint import (
     all_samples,
     each_class,
     positives,
-    resolve_tolerance,
+    tolerance_in_unit,
 )
 from skfair.constraints._docstrings import partial_docs
 from skfair.losses import Loss
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from skfair._bound.units import Unit
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
-    from skfair._utils.parameters import Tolerance
 
 
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
@@ -90,7 +89,6 @@ class PartialParity(Constraint):
         groups: tuple[Groups, Groups | None],
         surrogate: Loss | None,
         loss: Loss | None,
-        tolerance: Tolerance | None,
         unit: Unit,
     ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
@@ -101,7 +99,7 @@ class PartialParity(Constraint):
         # A dict of intervals may lack the name of the only group, which is compared with none.
         is_vacuous = len(large.names) == 1
         interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
-        tolerance = resolve_tolerance(self, tolerance)
+        tolerance = tolerance_in_unit(self)
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 

@@ -25,8 +25,9 @@ from skfair.constraints import (
     resolve_constraints,
 )
 from skfair.constraints._constraint import (
+    allowed_gap,
     check_whose_tolerance,
-    find_tolerance,
+    fill_tolerance,
     refuse_tolerances_by_attribute,
 )
 from skfair.losses import LogisticLoss, step_function
@@ -185,9 +186,9 @@ def _resolve(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters with a copy of the constraint, and its tolerance if it has one."""
     tolerance = params["tolerance"]
     (constraint,) = resolve_constraints([params["constraint"]], takes_all=True)
-    refuse_tolerances_by_attribute(constraint, tolerance, "a monitor")
-    bound = find_tolerance(constraint, tolerance)
-    return params | {"constraint": copy(constraint), "tolerance": bound}
+    filled = fill_tolerance(constraint, tolerance)
+    refuse_tolerances_by_attribute(filled, "a monitor")
+    return params | {"constraint": copy(constraint), "tolerance": allowed_gap(filled)}
 
 
 def _check_compares_means(resolved: Constraint) -> None:

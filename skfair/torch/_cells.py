@@ -20,7 +20,7 @@ from skfair.constraints._constraint import (
     NothingToCompareError,
     bind_all,
     refuse_tolerances_by_attribute,
-    resolve_tolerance,
+    tolerance_in_unit,
 )
 from skfair.losses import LogisticLoss, as_pointwise
 from skfair.solvers._stochastic import move_multipliers
@@ -134,7 +134,7 @@ class ConstraintSettings:
         """The constraints, without those that samples of a loop do not show."""
         resolved = resolve_constraints(self.constraint, self.tolerance)
         for one in resolved:
-            refuse_tolerances_by_attribute(one, self.tolerance, "training loops")
+            refuse_tolerances_by_attribute(one, "training loops")
             if one.uses_features:
                 raise ValueError(
                     f"{one} takes its strata from columns of X, which a loop does not pass; pass "
@@ -157,8 +157,7 @@ class ConstraintSettings:
         weights = cells.counts[present].astype(np.float64)
         samples = Samples(_SIGNS[present & 1], groups, weights)
         surrogate = resolve_surrogate(self.surrogate)
-        settings = surrogate, LogisticLoss(), self.tolerance, LogOdds()
-        ((bound,),) = bind_all([constraint], [samples], *settings)
+        ((bound,),) = bind_all([constraint], [samples], surrogate, LogisticLoss(), LogOdds())
         bound = replace(bound, by_pair=self.by_pair, one_row=not self.by_pair)
         return CellConstraint(bound, present, len(cells.counts))
 
@@ -222,7 +221,7 @@ def _bind_if_compared(setting, constraint, cells):
             f"{constraint.name} compares none; draw batches with samples of each group and class."
         )
     _warn_of_small_batch()
-    return partial(_evaluate_empty, resolve_tolerance(constraint, setting.tolerance))
+    return partial(_evaluate_empty, tolerance_in_unit(constraint))
 
 
 _MIN_SAMPLES = 5

@@ -19,7 +19,7 @@ from skfair.constraints import (
     MinimumRate,
     RateParity,
 )
-from skfair.constraints._constraint import bind_all
+from skfair.constraints._constraint import bind_all, fill_tolerance
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples
 from skfair.losses import LogisticLoss
@@ -28,7 +28,8 @@ from skfair.surrogates import Sigmoid
 
 def _bind(constraints, y, group, tolerance=0.0):
     samples = Samples(2.0 * y - 1.0, check_groups(group, len(y)), np.ones(len(y)))
-    bound = bind_all(constraints, [samples], Sigmoid(), LogisticLoss(), tolerance)
+    filled = [fill_tolerance(one, tolerance) for one in constraints]
+    bound = bind_all(filled, [samples], Sigmoid(), LogisticLoss())
     return ConstraintSystem(tuple(bound[0]))
 
 

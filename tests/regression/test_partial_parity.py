@@ -135,7 +135,7 @@ def test_the_default_width_is_in_standard_deviations_of_the_target(data, kind, d
     samples = Samples(target, group, np.ones(len(target)))
     for width, used in ((None, default), (8.0, 2.0)):
         unit = Unit(300.0, 4.0)
-        (bound,) = bind_all([kind(width=width)], [samples], None, None, None, unit)[0]
+        (bound,) = bind_all([kind(width=width)], [samples], None, None, unit)[0]
         assert bound.gap.criterion.width == used
 
 

@@ -18,7 +18,7 @@ from skfair.constraints import (
     EqualOpportunity,
     RangeGap,
 )
-from skfair.constraints._constraint import bind_all
+from skfair.constraints._constraint import bind_all, fill_tolerance
 from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
@@ -70,8 +70,8 @@ def bound(constraint, target, groups, tolerance):
     """The constraint bound to the samples, with one row per gap."""
     known = Samples(np.where(target > 0, 1.0, -1.0), check_groups(groups, 90), np.ones(90))
     one = CONSTRAINTS[constraint]() if isinstance(constraint, str) else constraint
-    settings = Sigmoid(), LogisticLoss(), tolerance, LogOdds()  # as those of a classifier
-    ((bound,),) = bind_all([one], [known], *settings)
+    settings = Sigmoid(), LogisticLoss(), LogOdds()  # as those of a classifier
+    ((bound,),) = bind_all([fill_tolerance(one, tolerance)], [known], *settings)
     return replace(bound, one_row=True)
 
 

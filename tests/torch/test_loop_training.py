@@ -321,7 +321,8 @@ def test_every_batch_has_its_share_of_every_stratum():
 def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     X, y, groups = data
     samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, 900), np.linspace(1.0, 2.0, 900))
-    (bound,) = bind_all(resolve_constraints(constraint), [samples], Sigmoid(), LogisticLoss(), 0.01)
+    constraints = resolve_constraints(constraint, 0.01)
+    (bound,) = bind_all(constraints, [samples], Sigmoid(), LogisticLoss())
     torch.manual_seed(1)
     model = TorchModel(nn.Linear(4, 1).double(), X)
     system = ConstraintSystem(tuple(bound))
