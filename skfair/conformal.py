@@ -16,7 +16,7 @@ from skfair._fitting.input import check_missing_group_settings
 from skfair._fitting.model import GroupAwareScoreMixin, estimator_docs
 from skfair._groups.arguments import FitArguments
 from skfair._partitions.collections import row_by_row
-from skfair._postprocessing.constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
+from skfair._postprocessing.constrained_cv import ConstrainedCV, store_outcome
 from skfair._postprocessing.coverage import (
     ClassSets,
     IntervalSets,
@@ -28,6 +28,7 @@ from skfair._postprocessing.coverage import (
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import check_base_type, mean_scores
 from skfair._postprocessing.overlapping_coverage import OverlappingThresholds, encode_memberships
+from skfair._postprocessing.scored_samples import score_samples
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, warn
 from skfair._utils.fit import restore_on_failure
@@ -45,7 +46,7 @@ from skfair.regression import ConstrainedRegressorCV
 
 if TYPE_CHECKING:
     from skfair._groups.groups import Groups
-    from skfair._postprocessing.constrained_cv import CrossFit
+    from skfair._postprocessing.scored_samples import ScoredSamples
     from skfair._utils.tables import TableLike
 
 
@@ -126,11 +127,11 @@ class ConformalEstimator(ConstrainedCV):
             sample_weight=sample_weight,
             groups=groups,
         )
-        cross = cross_fit_samples(self, arguments, [], X_fit, params)
+        scored = score_samples(self, arguments, [], params, X_fit=X_fit)
         if self.attributes == "each":
-            cross = cross.replace_groups(_single_attributes(cross.training.samples.groups))
-        store_outcome(self, y, cross, fit_thresholds(self, cross))
-        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+            scored = scored.replace_groups(_single_attributes(scored.training.samples.groups))
+        store_outcome(self, y, scored, fit_thresholds(self, scored))
+        scored.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def _columns_and_thresholds(
@@ -322,13 +323,13 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     verbose: Verbose = 0
 
     def _score_sets(
-        self, cross: CrossFit, columns: np.ndarray
+        self, scored: ScoredSamples, columns: np.ndarray
     ) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
         sets = ClassSets.from_scores(columns)
-        classes = cross.training.classes
+        classes = scored.training.classes
         assert classes is not None  # of a classifier
-        codes = np.searchsorted(classes, cross.training.labels)
+        codes = np.searchsorted(classes, scored.training.labels)
         if not self.per_class:
             return {}, [(sets.scores[np.arange(len(codes)), codes], sets, codes >= 0)]
         parts = [(column, ClassSets(column[:, np.newaxis])) for column in sets.scores.T]
@@ -493,10 +494,10 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     n_jobs: int | None = None
     verbose: Verbose = 0
 
-    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple[Any, ...]:
+    def _score_sets(self, scored: ScoredSamples, columns: np.ndarray) -> tuple[Any, ...]:
         """Fitted attributes, and the triple of true scores, intervals, and a mask of samples."""
-        columns, target = cross.scores, cross.training.labels  # in units of the target
-        fitted, spread = fit_spread(self, cross, columns)
+        columns, target = scored.scores, scored.training.labels  # in units of the target
+        fitted, spread = fit_spread(self, scored, columns)
         sets = IntervalSets(columns[:, 0], columns[:, -1], spread)
         everyone = np.ones(len(target), dtype=bool)
         return fitted | {"_unit": Unit()}, [(sets.true_scores(target), sets, everyone)]

@@ -123,9 +123,9 @@ def fit_to_shared_folds(
     tightest tolerance to the loosest, each with the model of the one before as a candidate, so that
     no looser tolerance ends with a larger training objective.
     """
-    if hasattr(candidates[0], "_cross_fit"):
-        cross = candidates[0]._cross_fit(X, y, **fit_params)
-        return [one._fit_to_folds(cross, X, y) for one in candidates]
+    if hasattr(candidates[0], "_score_samples"):
+        scored = candidates[0]._score_samples(X, y, **fit_params)
+        return [one._fit_to_folds(scored, X, y) for one in candidates]
     tighter = None
     for one in sorted(candidates, key=attrgetter("tolerance")):
         if tighter is None:

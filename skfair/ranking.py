@@ -27,7 +27,7 @@ from skfair._groups.events import DocumentPairs
 from skfair._groups.known import warn_of_missing_marks
 from skfair._groups.samples import check_lengths, check_metric_input, check_samples
 from skfair._partitions.collections import check_alignment
-from skfair._postprocessing.constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
+from skfair._postprocessing.constrained_cv import ConstrainedCV, store_outcome
 from skfair._postprocessing.exposure import fit_exposure_rule, round_ties
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.query_rankers import (
@@ -35,6 +35,7 @@ from skfair._postprocessing.query_rankers import (
     find_query_arguments,
     unwrap_rankers,
 )
+from skfair._postprocessing.scored_samples import score_samples
 from skfair._problems.model import moments
 from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import (
@@ -614,11 +615,10 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         )
         if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):
             params = params | {"query_id": query}
-        cross = cross_fit_samples(self, arguments, constraints, None, params)
-        cross = unwrap_rankers(cross)
-        outcome = fit_exposure_rule(self, cross, query[cross.rows])
-        store_outcome(self, y, cross, outcome)
-        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        scored = unwrap_rankers(score_samples(self, arguments, constraints, params))
+        outcome = fit_exposure_rule(self, scored, query[scored.rows])
+        store_outcome(self, y, scored, outcome)
+        scored.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:

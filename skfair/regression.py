@@ -63,8 +63,8 @@ from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
-    from skfair._postprocessing.constrained_cv import CrossFit, Rule
-    from skfair._postprocessing.events import EventFeatures
+    from skfair._postprocessing.constrained_cv import Rule
+    from skfair._postprocessing.scored_samples import ScoredSamples
     from skfair._utils.tables import Table, TableLike
 
 
@@ -652,7 +652,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             are not; the message says what must hold.
         """
         validate_params(self)
-        cross = self._cross_fit(
+        scored = self._score_samples(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -661,7 +661,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             X_fit=X_fit,
             **params,
         )
-        return self._fit_rule(cross, X, y)
+        return self._fit_rule(scored, X, y)
 
     def _find_constraints(self) -> list[Constraint]:
         """The constraints; raise for those on classes, for classifiers and for their losses."""
@@ -671,23 +671,23 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             check_loss(self, "numbers", is_positive=True)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
+    def _fit_rule(self, scored: ScoredSamples, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         # The loss of the rule, and the scale on which it is linear.
         passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)
-        loss = find_rule_loss(passed, cross.scoring, cross.scores)
+        loss = find_rule_loss(passed, scored.scorers.training, scored.scores)
         if loss.is_log:
-            cross = cross._replace(
-                per_class=[standardize_target(cross.training, True, is_log=True)]
+            scored = scored._replace(
+                per_class=[standardize_target(scored.training, True, is_log=True)]
             )
-        rule = fit_rule(self, cross, loss)
-        outcome, report, status = _describe_regressor(cross.per_class[0], rule)
-        store_rule(self, y, cross, rule, outcome | {"loss_": loss.loss}, report, status)
+        rule = fit_rule(self, scored, loss)
+        outcome, report, status = _describe_regressor(scored.per_class[0], rule)
+        store_rule(self, y, scored, rule, outcome | {"loss_": loss.loss}, report, status)
         warn_of_outcome(self, rule.problem, rule.guarantee, rule.is_stopped, is_real=True)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
             warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)
-        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        scored.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     @row_by_row(lambda self: np.empty(0))
@@ -786,8 +786,7 @@ def _describe_regressor(
     problem = rule.problem
     candidate = rule.guarantee.candidate
     coef, intercept = problem.model.coefficients(candidate.parameters)
-    features: EventFeatures = rule.fitted["_event_features"]
-    coef, intercept = features.convert_coefficients(coef, intercept, unit.rule_unit)
+    coef, intercept = rule.features.convert_coefficients(coef, intercept, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun

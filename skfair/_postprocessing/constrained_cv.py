@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import joblib
 import numpy as np
-import pandas as pd
-from scipy import sparse
 from scipy.special import expit
-from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._fitting.input import (
-    loss_weights,
-    refuse_partitioned,
-    standardize_target,
-    warn_of_dependence,
-)
 from skfair._fitting.model import ConstraintReportMixin
 from skfair._fitting.outcome import (
     FitProgressCallback,
@@ -36,91 +25,60 @@ from skfair._fitting.outcome import (
 from skfair._groups.arguments import FitArguments
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment
-from skfair._postprocessing.costs import expected_gains, read_cost_matrix, to_class_weight
+from skfair._postprocessing.costs import expected_gains
 from skfair._postprocessing.events import (
-    N_PROBE,
     EventFeatures,
     EventModel,
     RuleRequest,
-    check_multiclass_support,
-    check_ranked_sizes,
-    check_training_without_features,
-    fill_missing_groups,
     find_events,
     fit_event_features,
     fit_plain_model,
-    route_metadata,
-    stratify_by_class_and_group,
     warn_if_groups_predictable,
 )
 from skfair._postprocessing.feasibility import check_feasibility_and_fit
-from skfair._postprocessing.folds import check_out_of_bag, make_folds
 from skfair._postprocessing.group_models import (
-    MAX_NARROW_COLUMNS,
     EncodedClassifier,
     ScreenedClassifier,
-    fit_classifier,
 )
 from skfair._postprocessing.limited_places import fit_selection
 from skfair._postprocessing.logistic import LogisticModel
 from skfair._postprocessing.out_of_fold_scores import (
-    EqualRows,
     calibrated_log_odds,
-    check_held_out,
-    code_equal_rows,
-    cross_fit,
-    estimator_noun,
     final_step,
     final_step_features,
-    find_changed_parameter,
-    find_operating_point,
     fit_platt_scaling,
-    fit_rows,
     free_columns,
     mean_scores,
-    score_out_of_fold,
     warn_if_scores_alone,
-    warn_if_training_data,
+)
+from skfair._postprocessing.scored_samples import (
+    ScoredSamples,
+    count_places,
+    score_samples,
+    states_costs,
 )
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import (
-    argument_error,
     check_choice,
-    explain_conversion,
-    is_int,
-    text_columns,
     warn,
 )
-from skfair._utils.copies import hash_rows
 from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair._utils.parameters import validate_params
 from skfair._utils.sklearn import (
     CallbackSupportMixin,
-    check_method_params,
-    count_samples,
     safe_indexing,
     with_callbacks,
 )
-from skfair._utils.tables import to_pandas_table
-from skfair.losses import LogisticLoss, step_function
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from sklearn.utils import Tags
 
-    from sklearn.callback import CallbackContext
-    from sklearn.utils import Bunch, Tags
-
-    from skfair._fitting.counting import Candidate
     from skfair._fitting.guarantee import Guarantee
-    from skfair._fitting.input import TrainingData
-    from skfair._groups.groups import Groups
     from skfair._postprocessing.base_loss import RuleLoss
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import ConstrainedProblem
-    from skfair._utils.api import CrossValidation
-    from skfair._utils.tables import Table, TableLike
-    from skfair.constraints import Constraint
+    from skfair._utils.tables import TableLike
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -204,7 +162,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             probabilities = np.zeros((len(scores), 1, 1))
         return scores[:, 0], probabilities
 
-    def _cross_fit(
+    def _score_samples(
         self,
         X: MatrixLike,
         y: Any,
@@ -215,8 +173,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         X_fit: MatrixLike | None = None,
         group_probabilities: MatrixLike | None = None,
         **params: Any,
-    ) -> CrossFit:
-        """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
+    ) -> ScoredSamples:
+        """Score the samples by estimators that were not fitted to them."""
         if group_probabilities is not None and sensitive_features is None:
             raise ValueError(
                 f"{type(self).__name__} learns the group from samples that have one, but only "
@@ -232,19 +190,20 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             groups=groups,
             group_probabilities=group_probabilities,
         )
-        return cross_fit_samples(self, arguments, self._find_constraints(), X_fit, params)
+        constraints = self._find_constraints()
+        return score_samples(self, arguments, constraints, params, X_fit=X_fit)
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     def _fit_to_folds(
         self,
-        cross: CrossFit,
+        scored: ScoredSamples,
         X: TableLike | None,
         y: TableLike | None,
     ) -> ConstrainedCV:
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
-        return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
+        return self._fit_rule(scored.replace_request(self, self._find_constraints()), X, y)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
@@ -312,342 +271,121 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 # A fit, from the input to what predictions need.
 
 
-class CrossFit(NamedTuple):
-    """Samples of positive weight, scored by estimators that were not fitted to them.
+class ScoreColumns(NamedTuple):
+    """Columns that rules are fitted to: calibrated log-odds of classes, or scores as they are."""
 
-    But for ``constraints`` it does not depend on tolerances and levels.
+    values: np.ndarray  # (n_samples, n_columns), in units of the fit
+    calibration: np.ndarray | None  # slope and offset of each column; None if none was fitted
+    is_calibrated: bool  # whether the values are
+
+
+class GroupModel(NamedTuple):
+    """Model of the group: features of rules, and out-of-fold probabilities of the events."""
+
+    features: EventFeatures
+    probabilities: np.ndarray  # (n_samples, n_subsets, n_codes)
+
+
+class LossOfErrors(NamedTuple):
+    """How a rule counts errors: the costs that were stated, or those of the estimator itself.
+
+    Of two classes it accepts from the probability c on if a wrongly accepted sample costs c, and a
+    wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2.
     """
 
-    training: TrainingData  # with the rows of X as they were passed
-    rows: np.ndarray  # positions among the samples that were passed
-    per_class: list  # training data of each score: of each class, of two classes, or a real target
-    loss_weights: np.ndarray  # (n_samples,)
-    costs: np.ndarray | None  # by true and predicted class, of more than two classes
-    constraints: list  # none without groups
-    scores: np.ndarray  # (n_samples, n_scores), equal for many rows of equal features
-    equal_rows: EqualRows  # rows of equal features, which no rule may tell apart
-    scoring: list  # estimators, by which these are
-    final: list  # estimators, by which new samples are scored
-    folds: list  # training and test positions
-    context: Any  # of callbacks
-    group_models: list  # once a rule has fitted them: `EventFeatures` and probabilities of events
-    operating_point: float | None = None  # score from which on the positive class is predicted
-    digests: dict[str, str] = {}  # of samples and folds; none if fold models are not kept
-
-    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
-        """The same samples and folds for an estimator of another tolerance or level."""
-        check_request(estimator, self.training, constraints)
-        constraints = [] if self.training.lacks_groups else constraints
-        return self._replace(constraints=constraints, context=begin_fit(estimator))
-
-    def replace_groups(self, groups: Groups) -> CrossFit:
-        """The same samples and folds with other groups."""
-        training, *per_class = (
-            one._replace(samples=one.samples._replace(groups=groups))
-            for one in (self.training, *self.per_class)
-        )
-        return self._replace(training=training, per_class=per_class)
+    weights: np.ndarray  # of each sample in the loss, (n_samples,)
+    intercept: float  # of the log-odds without constraint: log((1 - c) / c)
 
 
 class Rule(NamedTuple):
-    """The final linear model: attributes that predictions need, its problem, and its guarantee."""
+    """The final linear model: what it reads, its problem, and its guarantee."""
 
-    fitted: dict
+    columns: ScoreColumns
+    features: EventFeatures
+    request: RuleRequest  # with features of the samples
     problem: ConstrainedProblem
     guarantee: Guarantee
-    request: RuleRequest  # with features of the samples
+    n_iter: int
     is_stopped: bool  # by a callback
 
-    @property
-    def features(self) -> EventFeatures:
-        """Features of the model, from scores and probabilities of events."""
-        return self.fitted["_event_features"]
 
-
-def cross_fit_samples(
-    estimator: BaseEstimator,
-    arguments: FitArguments,
-    constraints: list[Constraint],
-    X_fit: Table | None,
-    params: dict[str, np.ndarray],
-    keeps_models: bool = False,
-) -> CrossFit:
-    """The `CrossFit` of what ``fit`` was passed.
-
-    ``params`` are further arguments of the wrapped estimator's ``fit``. With ``keeps_models`` its
-    models of the last fit score the samples, which must be those of that fit.
-    """
-    # Check the input; from here on, training data are the samples of positive weight.
-    base = estimator._base
-    X = arguments.X
-    groups = arguments.groups
-    training, rows = _check_training(estimator, arguments, constraints)
-    check_request(estimator, training, constraints)
-    # Costs of errors count in the loss; rates of groups keep the sample weights.
-    weights, costs = _read_costs(estimator, training)
-    check_held_out(base, estimator.cv, X, X_fit, rows)
-    context = begin_fit(estimator, X=X, y=arguments.y)
-    fit_params, split_params = route_metadata(estimator, base, arguments, params)
-    _warn_of_unrouted_weights(estimator, base, arguments, fit_params)
-    # Folds of the training samples, in the strata of their classes and groups.
-    is_real = training.classes is None
-    y = column_or_1d(arguments.y)
-    fit_params = check_method_params(y, fit_params, indices=rows)
-    strata = stratify_by_class_and_group(training, rows, len(y))
-    cv = _choose_cv(estimator.cv, X, is_real, groups)
-    # A fitted classifier learns no class in the folds.
-    is_fitted = estimator.cv == "prefit" or isinstance(base, FrozenEstimator)
-    has_no_class = is_real or is_fitted
-    covers_all = not estimator.may_leave_out_samples
-    folds = make_folds(
-        cv, X, y, strata, split_params, groups, is_real=has_no_class, covers_all=covers_all
-    )
-    # Score every sample by an estimator that was not fitted to it.
-    digests = _digest_fit(training, rows, folds)
-    if keeps_models:
-        _check_same_fit(estimator, digests)
-        scoring = estimator.estimators_
-        fold_models = estimator.cv if isinstance(estimator.cv, str) else folds
-        scores = score_out_of_fold(scoring, training.samples.X, fold_models)
-    else:
-        scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
-    if is_real and scores.shape[1] > estimator.max_columns:
-        raise ValueError(
-            f"A regressor must predict one number for each sample, but {type(base).__name__} "
-            f"predicts {scores.shape[1]}. Pass a 1-D target y."
-        )
-    if X_fit is None and not keeps_models:
-        warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
-    tested = np.sort(np.concatenate([test for _, test in folds]))
-    is_cross_fitted = len(scoring) > 1 or len(tested) < len(rows)
-    tests = [test for _, test in folds] if is_cross_fitted else [tested]
-    # New samples are scored by the estimators of the folds, or by one of all samples.
-    final = scoring
-    if is_cross_fitted and not estimator.ensemble:
-        final = [_fit_all(estimator, base, training, fit_params, context)]
-    if len(tested) < len(rows):
-        # The rule is fitted to samples that a fold predicts, and models of groups to folds of them.
-        training, rows, scores = _take(training, tested), rows[tested], scores[tested]
-        weights, costs = _read_costs(estimator, training)
-        tests = [np.searchsorted(tested, test) for test in tests]
-        strata = stratify_by_class_and_group(training, rows, len(y))
-        n_folds = len(scoring) if len(scoring) > 1 else _choose_cv(None, X, is_real, groups)
-        folds = make_folds(n_folds, X, y, strata, groups=groups, is_real=has_no_class)
-    # Samples whose group is missing count by their probability of each group.
-    if training.samples.groups.is_partly_recorded:
-        training = fill_missing_groups(
-            training,
-            scores,
-            bases=scoring,
-            group_estimator=estimator.group_estimator,
-            folds=folds,
-            n_jobs=estimator.n_jobs,
-        )
-    # The penalty must not depend on the unit of a real target: fit it in standard deviations.
-    constraints = [] if training.lacks_groups else constraints
-    if is_real:
-        per_class = [standardize_target(training, True)]
-    else:
-        per_class = training.one_vs_rest(estimator.pos_label)
-    # New samples of equal features get equal predictions, so that no rule may tell them apart.
-    equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
-    operating_point = None
-    if not is_real and len(per_class) == 1 and not states_costs(estimator):
-        # Out of a bag, samples were scored by other trees than predict.
-        if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
-            operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
-    scores = equal_rows.average(scores)
-    return CrossFit(
-        training=training,
-        rows=rows,
-        per_class=per_class,
-        loss_weights=weights,
-        costs=costs,
-        constraints=constraints,
-        scores=scores,
-        equal_rows=equal_rows,
-        scoring=scoring,
-        final=final,
-        folds=folds,
-        context=context,
-        group_models=[],
-        operating_point=operating_point,
-        digests=digests if final is scoring else {},
-    )
-
-
-def states_costs(estimator: BaseEstimator) -> bool:
-    """Whether a parameter says what errors cost, in place of the estimator's own decisions."""
-    return estimator.class_weight is not None or estimator.cost_matrix is not None
-
-
-def _read_costs(
-    estimator: BaseEstimator, training: TrainingData
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Weight of each sample's loss, and costs by true and predicted class of several classes.
-
-    Costs of two classes are weights. They are None where no parameter states them.
-    """
-    classes = training.classes
-    class_weight = estimator.class_weight
-    if classes is None or not states_costs(estimator):
-        return loss_weights(None, training), None
-    costs = None
-    if estimator.cost_matrix is not None:
-        if class_weight is not None:
-            raise argument_error(
-                f"cost_matrix has the costs of all errors, so that class_weight={class_weight!r} "
-                "must be None: multiply the row of each class by its weight."
-            )
-        costs = read_cost_matrix(estimator.cost_matrix, classes)
-    if len(classes) == 2:
-        class_weight = class_weight if costs is None else to_class_weight(costs, classes)
-        return loss_weights(class_weight, training), None
-    weights = training.samples.weights
-    if costs is None:
-        # An error about a sample costs the weight of its class, whatever is predicted.
-        first = np.unique(training.labels, return_index=True)[1]
-        by_class = (loss_weights(class_weight, training) / weights)[first]
-        costs = by_class[:, np.newaxis] * (1.0 - np.eye(len(classes)))
-    return weights, costs
-
-
-def _digest_fit(
-    training: TrainingData, rows: np.ndarray, folds: list[list[np.ndarray]]
-) -> dict[str, str]:
-    """Digests by argument of ``fit``: of rows of X, targets, groups, weights and folds."""
-    samples = training.samples
-    groups = samples.groups
-    members = groups.codes if groups.is_disjoint else [*sparse.find(groups.matrix)]
-    contents = {
-        "X": hash_rows(to_pandas_table(samples.X)),
-        "y": hash_rows(pd.DataFrame({"y": training.labels})),
-        "sensitive_features": [groups.labels.tolist(), members],
-        "group_probabilities": samples.group_probabilities,
-        "sample_weight": [rows, samples.weights],
-        "cv": folds,
-    }
-    return {name: joblib.hash(content) for name, content in contents.items()}
-
-
-def _check_same_fit(estimator: ConstrainedCV, digests: dict[str, str]) -> None:
-    """Raise unless the estimator's models are those of the folds, and were fitted to these samples.
-
-    The parameters of the wrapped estimator must be those of the fit, too.
-    """
-    loses_models = len(estimator.estimators_) > 1 and not estimator.ensemble
-    if loses_models or not estimator._fit_digests:
-        raise argument_error(
-            "ensemble must be True for refit_rule, since ensemble=False does not keep the models "
-            "that score the training samples. Call fit: with memory= it fits no fold again."
-        )
-    if digests["X"] == joblib.hash(None):
-        raise argument_error(
-            "X must be an array, a DataFrame or a sparse matrix of numbers or texts for "
-            "refit_rule, which compares it with the rows of the fit. Call fit."
-        )
-    for name, digest in digests.items():
-        if digest != estimator._fit_digests[name]:
-            advice = "Pass what fit was passed, with rows in the same order"
-            if name == "cv":
-                advice = "Pass the same groups, and a splitter with a fixed random_state"
-            raise argument_error(
-                f"{name} must be as in the last fit, whose models score its samples again, but "
-                f"differs from it. {advice}, or call fit."
-            )
-    changed = find_changed_parameter(estimator._base, estimator.cv, estimator.estimators_[0])
-    if changed is not None:
-        raise argument_error(
-            f"estimator must have the parameters of the last fit, whose models are kept, but "
-            f"{changed} is another one. Call fit."
-        )
-
-
-def _take(training: TrainingData, rows: np.ndarray) -> TrainingData:
-    """Some of the training samples."""
-    samples = training.samples.take(rows)._replace(X=safe_indexing(training.samples.X, rows))
-    return training._replace(samples=samples)
-
-
-def begin_fit(estimator: BaseEstimator, **columns: Any) -> CallbackContext:
-    """The context of a fit's callbacks, which have been called."""
-    context = estimator._init_callback_context(max_subtasks=None)
-    context.call_on_fit_task_begin(estimator=estimator, **columns)
-    return context
-
-
-def check_request(
-    estimator: BaseEstimator, training: TrainingData, constraints: list[Constraint]
-) -> None:
-    """Raise for constraints and levels that the classes and groups do not allow."""
-    if training.classes is not None:
-        confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
-        check_multiclass_support(len(training.classes), constraints, confidence)
-    if estimator.k is not None:
-        _check_selection(estimator, training, constraints)
-    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
-        check_ranked_sizes(training.samples, constraints)
-
-
-def _fit_all(
-    estimator: ConstrainedCV,
-    base: BaseEstimator,
-    training: TrainingData,
-    fit_params: dict,
-    context: CallbackContext,
-) -> BaseEstimator:
-    """An estimator that is fitted to all samples."""
-    rows = np.arange(len(training.labels))
-    task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
-    samples = training.samples
-    return fit_rows(base, samples.X, training.labels, fit_params, rows, task, estimator.memory)
-
-
-def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
-    """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
-    per_class = cross.per_class
-    confidence = estimator.confidence_level
-    with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
-        fitted, columns, constraint_events = begin_rule(cross)
-        features = fitted["_event_features"]
-        if cross.costs is not None:
-            columns = expected_gains(columns, cross.costs)
-        elif loss.keeps_scores and len(per_class) > 1:
-            # Of several classes the largest score decides, before they are calibrated.
-            fitted["_is_calibrated"] = False
-            columns = per_class[0].unit.to_unit(cross.scores)
-        describe = partial(_describe_iterate, fitted)
-        weights, intercept = class_costs(estimator, cross, fitted)
-        loss_unit = per_class[0].loss_unit(loss.loss)
-        n = len(cross.rows)
-        progress = FitProgressCallback(
-            estimator, step.context, describe, loss_unit, f"{step.name}, "
-        )
-        request = RuleRequest(
-            per_class=per_class,
-            loss=loss,
-            weights=weights,
-            costs=cross.costs,
-            constraints=cross.constraints,
-            callback=progress,
-            share=None if estimator.k is None else count_places(estimator.k, n) / n,
-            intercept=intercept,
-        )
-        # Where decisions by the scores alone keep the bounds, no event is needed.
-        of_scores = request.replace_features(features.features(columns, None))
-        plain = fit_plain_model(of_scores, confidence)
+def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) -> Rule:
+    """Fit the final linear model by a loss; its out-of-fold predictions keep the constraints."""
+    with Subtask(estimator, scored.context, "final linear model", max_subtasks=None) as step:
+        calibrated = fit_score_columns(scored)
+        constraint_events = find_checked_events(scored)
+        columns = _choose_columns(scored, calibrated, loss)
+        without_groups = EventFeatures.without_events(constraint_events)
+        errors = _count_errors(estimator, scored, calibrated)
+        progress = _follow_progress(estimator, scored, columns, without_groups, loss, step)
+        request = _make_request(estimator, scored, loss, errors, progress)
+        of_scores = request.replace_features(without_groups.features(columns.values, None))
+        # Where decisions by the scores alone keep the bounds, no group is estimated.
+        plain = fit_plain_model(of_scores, estimator.confidence_level)
         if plain is not None:
-            form = _RuleForm(features, of_scores, *plain)
+            form = _RuleForm(without_groups, of_scores, *plain)
         else:
-            form = _fit_with_groups(estimator, cross, of_scores, columns, constraint_events)
-        fitted["_event_features"] = form.features
-    guarantee = to_user_units(form.guarantee, form.problem.constraint, progress.loss_unit)
+            form = _fit_with_groups(estimator, scored, of_scores, columns, constraint_events)
     return Rule(
-        fitted=fitted | {"n_iter_": progress.n_iter},
-        problem=form.problem,
-        guarantee=guarantee,
+        columns=columns,
+        features=form.features,
         request=form.request,
+        problem=form.problem,
+        guarantee=to_user_units(form.guarantee, form.problem.constraint, progress.loss_unit),
+        n_iter=progress.n_iter,
         is_stopped=progress.is_stopped,
+    )
+
+
+def _choose_columns(
+    scored: ScoredSamples, calibrated: ScoreColumns, loss: RuleLoss
+) -> ScoreColumns:
+    """Return the columns of which the largest decides between several classes."""
+    if scored.costs.matrix is not None:
+        gains = expected_gains(calibrated.values, scored.costs.matrix)
+        return calibrated._replace(values=gains)
+    if loss.keeps_scores and len(scored.per_class) > 1:
+        # The largest score decides, before scores are calibrated.
+        scores = scored.per_class[0].unit.to_unit(scored.scores)
+        return calibrated._replace(values=scores, is_calibrated=False)
+    return calibrated
+
+
+def _follow_progress(
+    estimator: ConstrainedCV,
+    scored: ScoredSamples,
+    columns: ScoreColumns,
+    features: EventFeatures,
+    loss: RuleLoss,
+    step: Subtask,
+) -> FitProgressCallback:
+    """Return the callback that shows the iterations of a fit of the rule."""
+    describe = partial(_describe_iterate, prediction_attributes(scored, columns, features))
+    loss_unit = scored.per_class[0].loss_unit(loss.loss)
+    return FitProgressCallback(estimator, step.context, describe, loss_unit, f"{step.name}, ")
+
+
+def _make_request(
+    estimator: ConstrainedCV,
+    scored: ScoredSamples,
+    loss: RuleLoss,
+    errors: LossOfErrors,
+    progress: FitProgressCallback,
+) -> RuleRequest:
+    """Return what the rule has to fit and to keep, still without its features."""
+    n_samples = len(scored.rows)
+    share = None
+    if estimator.k is not None:
+        share = count_places(estimator.k, n_samples) / n_samples
+    return RuleRequest(
+        per_class=scored.per_class,
+        loss=loss,
+        weights=errors.weights,
+        costs=scored.costs.matrix,
+        constraints=scored.constraints,
+        callback=progress,
+        share=share,
+        intercept=errors.intercept,
     )
 
 
@@ -659,26 +397,22 @@ class _RuleForm(NamedTuple):
     problem: ConstrainedProblem
     guarantee: Guarantee
 
-    @property
-    def candidate(self) -> Candidate:
-        """The rule on the training data."""
-        return self.guarantee.candidate
-
 
 def _fit_with_groups(
     estimator: ConstrainedCV,
-    cross: CrossFit,
+    scored: ScoredSamples,
     of_scores: RuleRequest,
-    columns: np.ndarray,
+    columns: ScoreColumns,
     constraint_events: ConstraintEvents,
 ) -> _RuleForm:
-    """The rule that compares log-odds with a threshold by probabilities of events."""
-    _warn_if_not_monotone(estimator, cross)
-    features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
-    is_real = cross.per_class[0].classes is None
-    request = of_scores.replace_features(of_events)
+    """Fit the rule that compares log-odds with a threshold by probabilities of events."""
+    _warn_if_not_monotone(estimator, scored)
+    features, probabilities = find_group_model(estimator, scored, constraint_events)
+    request = of_scores.replace_features(features.features(columns.values, probabilities))
+    is_real = scored.per_class[0].classes is None
     if not is_real:  # predictions of real targets may be turned round
         request = request._replace(slopes=features.score_slopes())
+    chances = features.group_class_probabilities(columns.values, probabilities)
     if request.share is None:
         confidence = estimator.confidence_level
         solution = check_feasibility_and_fit(features, request, chances, confidence)
@@ -687,12 +421,12 @@ def _fit_with_groups(
     return _RuleForm(features, request, *solution)
 
 
-def _warn_if_not_monotone(estimator: ConstrainedCV, cross: CrossFit) -> None:
+def _warn_if_not_monotone(estimator: ConstrainedCV, scored: ScoredSamples) -> None:
     """Warn of a model of groups that reads columns in which the estimator is made monotone."""
     if not hasattr(estimator.group_estimator, "fit"):
         return
-    base = cross.scoring[0]
-    features = final_step_features(base, safe_indexing(cross.training.samples.X, [0]))
+    base = scored.scorers.training[0]
+    features = final_step_features(base, safe_indexing(scored.training.samples.X, [0]))
     if free_columns(base, features) is not None:
         warn(
             f"{type(final_step(base)).__name__} is monotone in some columns, but decisions need "
@@ -702,42 +436,42 @@ def _warn_if_not_monotone(estimator: ConstrainedCV, cross: CrossFit) -> None:
         )
 
 
-def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
-    """Weights of samples in the loss, and the intercept of the log-odds without constraint.
-
-    Without stated costs errors cost as much as they do for the decisions of the estimator
-    itself: of two classes it accepts from the probability c on if a wrongly accepted sample costs
-    c, and a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2.
-    """
-    first = cross.per_class[0]
-    weights = cross.loss_weights
-    if "calibration_" not in fitted or estimator.k is not None:
-        return weights, 0.0
-    if len(cross.per_class) > 1:
-        keeps_costs = cross.costs is None
-        return weights * _costs_of_classes(cross, fitted) if keeps_costs else weights, 0.0
+def _count_errors(
+    estimator: ConstrainedCV, scored: ScoredSamples, calibrated: ScoreColumns
+) -> LossOfErrors:
+    """Return how the rule counts errors, by stated costs or by the estimator's own decisions."""
+    first = scored.per_class[0]
+    weights = scored.costs.weights
+    as_they_are = LossOfErrors(weights, 0.0)
+    if calibrated.calibration is None or estimator.k is not None:
+        return as_they_are
+    if len(scored.per_class) > 1:
+        if scored.costs.matrix is not None:
+            return as_they_are
+        return LossOfErrors(weights * _costs_of_classes(scored, calibrated.calibration), 0.0)
     positive = first.samples.target > 0
     if states_costs(estimator):
         per_sample = weights / first.samples.weights
-        return weights, float(np.log(per_sample[positive].max() / per_sample[~positive].max()))
-    slope, offset = fitted["calibration_"]
-    if not slope > 0 or cross.operating_point is None:
-        return weights, 0.0
-    intercept = -float(slope * first.unit.to_unit(cross.operating_point) + offset)
+        ratio = per_sample[positive].max() / per_sample[~positive].max()
+        return LossOfErrors(weights, float(np.log(ratio)))
+    slope, offset = calibrated.calibration
+    if not slope > 0 or scored.operating_point is None:
+        return as_they_are
+    intercept = -float(slope * first.unit.to_unit(scored.operating_point) + offset)
     intercept = float(np.clip(intercept, -_MAX_LOG_COST, _MAX_LOG_COST))
-    return weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept
+    return LossOfErrors(weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept)
 
 
-def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
+def _costs_of_classes(scored: ScoredSamples, calibration: np.ndarray) -> np.ndarray:
     """Cost of an error about each sample, of several classes, with which as many are predicted.
 
     The class of the largest score is predicted. Calibrated probabilities times these costs are
     largest for each class as often.
     """
-    scores = cross.per_class[0].unit.to_unit(cross.scores)
+    scores = scored.per_class[0].unit.to_unit(scored.scores)
     n_classes = scores.shape[1]
-    log_probabilities = np.log(expit(calibrated_log_odds(scores, fitted["calibration_"])))
-    weights = cross.per_class[0].samples.weights
+    log_probabilities = np.log(expit(calibrated_log_odds(scores, calibration)))
+    weights = scored.per_class[0].samples.weights
     wanted = np.bincount(scores.argmax(axis=1), weights, n_classes)
     unit = 1e-3 * weights.sum()
     log_costs = np.zeros(n_classes)
@@ -748,86 +482,98 @@ def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
             break
         log_costs += 0.5 * np.log((wanted + unit) / (counts + unit))
     log_costs = np.clip(log_costs - log_costs.mean(), -_MAX_LOG_COST, _MAX_LOG_COST)
-    members = np.column_stack([one.samples.target > 0 for one in cross.per_class])
+    members = np.column_stack([one.samples.target > 0 for one in scored.per_class])
     costs = np.exp(log_costs)[members.argmax(axis=1)]
-    return costs / np.average(costs, weights=cross.loss_weights)
+    return costs / np.average(costs, weights=scored.costs.weights)
 
 
 _MAX_LOG_COST = 7.0
 """Largest logarithm of the ratio of two costs of errors."""
 
 
-def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
-    """Attributes of predictions by the scores alone, columns of the scores, and the events.
+def fit_score_columns(scored: ScoredSamples, calibrates: bool = True) -> ScoreColumns:
+    """Return the columns of the scores, one for each class or of a real target.
 
-    Unless they are calibrated, columns of classes are the scores as they are.
+    Scores of classes are calibrated, unless `calibrates` is false: by Platt scaling of the
+    out-of-fold scores, class by class.
     """
-    per_class = cross.per_class
-    groups = cross.training.samples.groups
-    unit = per_class[0].unit
-    fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
-    constraint_events = find_events(per_class, cross.constraints)
-    constraint_events.check_folds(cross.folds, groups)
-    features = EventFeatures(
-        [],
-        constraint_events.table[:, :0, :, :0],
-        [],
-        constraint_events.compares_scores,
-    )
-    fitted |= {
-        "estimators_": cross.final,
+    per_class = scored.per_class
+    scores = per_class[0].unit.to_unit(scored.scores)
+    if per_class[0].classes is None or not calibrates:
+        return ScoreColumns(scores, None, False)
+    calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
+    return ScoreColumns(calibrated_log_odds(scores, calibration), np.squeeze(calibration), True)
+
+
+def find_checked_events(scored: ScoredSamples) -> ConstraintEvents:
+    """Return the events that constraints compare; raise where a fold lacks one."""
+    constraint_events = find_events(scored.per_class, scored.constraints)
+    constraint_events.check_folds(scored.folds, scored.training.samples.groups)
+    return constraint_events
+
+
+def prediction_attributes(
+    scored: ScoredSamples, columns: ScoreColumns, features: EventFeatures
+) -> dict[str, Any]:
+    """Return the fitted attributes by which predictions are made."""
+    first = scored.per_class[0]
+    groups = scored.training.samples.groups
+    attributes = {
+        "estimators_": scored.scorers.new,
         "groups_": groups.summary,
         "_event_features": features,
         "_event_codes": np.argsort(groups.ranks),
-        "_is_calibrated": "calibration_" in fitted,
-        "_costs": cross.costs,
-        "_unit": unit,
+        "_is_calibrated": columns.is_calibrated,
+        "_costs": scored.costs.matrix,
+        "_unit": first.unit,
     }
-    return fitted, columns, constraint_events
+    if first.classes is not None:
+        attributes["classes_"] = first.classes
+        attributes["pos_label_"] = first.pos_label if len(scored.per_class) == 1 else None
+    if columns.calibration is not None:
+        attributes["calibration_"] = columns.calibration
+    return attributes
 
 
-def features_of(
-    estimator: ConstrainedCV,
-    cross: CrossFit,
-    columns: np.ndarray,
-    constraint_events: ConstraintEvents,
-) -> tuple:
-    """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
-    # Rules of one ladder compare the same events: they share the models of groups.
-    if not cross.group_models:
-        cross.group_models.append(_fit_group_models(estimator, cross, constraint_events))
-    ((features, probabilities),) = cross.group_models
-    chances = features.group_class_probabilities(columns, probabilities)
-    return features, features.features(columns, probabilities), chances
+def find_group_model(
+    estimator: ConstrainedCV, scored: ScoredSamples, constraint_events: ConstraintEvents
+) -> GroupModel:
+    """Return the model of the group, which the first rule of a ladder fits for all."""
+    shared = scored.group_model
+    if shared.model is None:
+        shared.model = _fit_group_model(estimator, scored, constraint_events)
+    return shared.model
 
 
-def _fit_group_models(
-    estimator: BaseEstimator, cross: CrossFit, constraint_events: ConstraintEvents
-) -> tuple[EventFeatures, np.ndarray]:
-    """`EventFeatures`, and out-of-fold probabilities of the events."""
+def _fit_group_model(
+    estimator: ConstrainedCV, scored: ScoredSamples, constraint_events: ConstraintEvents
+) -> GroupModel:
+    """Fit models of the group in folds, and estimate the probabilities of the events by them."""
+    training = scored.training
     features, probabilities = fit_event_features(
-        cross.scoring,
+        scored.scorers.training,
         estimator.group_estimator,
-        cross.training,
+        training,
         constraint_events,
-        cross.folds,
+        scored.folds,
         estimator.n_jobs,
     )
     if estimator.group_estimator != "sensitive_features":
-        probabilities = cross.equal_rows.average(probabilities)
-        warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
+        probabilities = scored.equal_rows.average(probabilities)
+        warn_if_scores_alone(scored.scorers.training[0], safe_indexing(training.samples.X, [0]))
         # Probabilities of the groups, within the first subset.
         warn_if_groups_predictable(constraint_events, probabilities[:, :1].sum(axis=1))
     # New samples get the mean of the folds' models, or one model of all samples.
     if not estimator.ensemble:
-        features = features.refit_as_one_model(cross.final[0], cross.training, constraint_events)
-    return features, probabilities
+        base = scored.scorers.new[0]
+        features = features.refit_as_one_model(base, training, constraint_events)
+    return GroupModel(features, probabilities)
 
 
 def store_rule(
     estimator: ConstrainedCV,
     y: np.ndarray,
-    cross: CrossFit,
+    scored: ScoredSamples,
     rule: Rule,
     outcome: dict[str, Any],
     report: dict[str, Any],
@@ -835,19 +581,20 @@ def store_rule(
 ) -> None:
     """Store what predictions need, and what describes the fit, as `store_outcome`."""
     problem = rule.problem
-    first = cross.per_class[0]
+    first = scored.per_class[0]
     is_unconstrained = compares_nothing(first, problem.constraint)
     if is_unconstrained:
         warn_of_one_group(first, problem.constraint)
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    solution["_fit_digests"] = cross.digests
-    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
+    of_predictions = prediction_attributes(scored, rule.columns, rule.features)
+    of_fit = {"n_iter_": rule.n_iter, "_fit_digests": scored.scorers.digests}
+    store_outcome(estimator, y, scored, of_predictions | of_fit | outcome | solution)
 
 
 def store_outcome(
-    estimator: ConstrainedCV, y: TableLike, cross: CrossFit, outcome: dict[str, Any]
+    estimator: ConstrainedCV, y: TableLike, scored: ScoredSamples, outcome: dict[str, Any]
 ) -> None:
     """Store fitted attributes.
 
@@ -857,147 +604,8 @@ def store_outcome(
         scores = outcome[name]
         shape = outcome[name].shape[1:]
         outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
-        outcome[name][cross.rows] = scores
-    store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))
-
-
-def _fit_score_columns(
-    scores: np.ndarray, per_class: list[TrainingData], is_calibrated: bool
-) -> tuple:
-    """Fitted attributes of the columns, and the column of each class or of a real target."""
-    first = per_class[0]
-    if first.classes is None:
-        return {}, scores
-    pos_label = first.pos_label if len(per_class) == 1 else None
-    attributes = {"classes_": first.classes, "pos_label_": pos_label}
-    if not is_calibrated:
-        return attributes, scores
-    # Platt scaling of the out-of-fold scores, class by class.
-    calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
-    attributes["calibration_"] = np.squeeze(calibration)
-    return attributes, calibrated_log_odds(scores, calibration)
-
-
-def _check_training(
-    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
-) -> tuple[TrainingData, np.ndarray]:
-    """Training data of positive weight, with the rows of X as they were passed; positions."""
-    X = arguments.X
-    refuse_partitioned(estimator, X)
-    check_out_of_bag(estimator.cv, arguments.groups)
-    training, rows = check_training_without_features(estimator, arguments, bool(constraints))
-    if (
-        estimator.group_estimator == "sensitive_features"
-        and not estimator.knows_overlapping_groups
-        and not training.samples.groups.is_disjoint
-    ):
-        raise ValueError(
-            "group_estimator='sensitive_features' needs one group per sample, but the groups "
-            "passed may overlap or be missing; pass one label per sample."
-        )
-    (X,) = indexable(X)
-    X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
-    training = training._replace(samples=training.samples._replace(X=X))
-    _check_reads_text(estimator._base, estimator.group_estimator, X)
-    if estimator.confidence_level is not None:
-        warn_of_dependence(training.samples.X, training)
-    return training, rows
-
-
-def _check_selection(
-    estimator: ConstrainedCV, training: TrainingData, constraints: list[Constraint]
-) -> None:
-    """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
-    count_places(estimator.k, len(training.labels))
-    n_classes = len(training.classes)  # type: ignore[arg-type]
-    # What stands in the way -> what to pass instead.
-    obstacles = {
-        f"{n_classes} classes": n_classes > 2 and "2 classes, as in y == label",
-        f"{len(constraints)} constraints": len(constraints) > 1 and "one constraint",
-    }
-    for name, default in {"confidence_level": None, "missing": "error"}.items():
-        value = getattr(estimator, name)
-        obstacles[f"{name}={value!r}"] = value != default and f"{name}={default!r}"
-    if not any(obstacles.values()) and constraints and not training.lacks_groups:
-        constraint_events = find_events([training], constraints)
-        n_terms = len(constraints[0].terms(step_function, LogisticLoss()))
-        is_learned = any(source == "learned" for _, source in constraint_events.sources)
-        obstacles[constraints[0].name] = (
-            n_terms != 1 or is_learned or constraint_events.compares_scores
-        ) and ("one on selection, true positive or false positive rates")
-    for obstacle, remedy in obstacles.items():
-        if remedy:
-            raise argument_error(
-                f"k selects the highest of one score, not with {obstacle}; pass {remedy}."
-            )
-
-
-def count_places(k: float, n_samples: int) -> int:
-    """Number of samples that k selects of some: an int, or a share, rounded down."""
-    is_share = isinstance(k, float) and 0.0 < k < 1.0
-    if not is_share and not is_int(k, 1, n_samples):
-        raise argument_error(
-            f"k must be a number of samples from 1 to {n_samples}, or a share of them strictly "
-            f"between 0 and 1; got {k!r}."
-        )
-    return max(1, int(k * n_samples * (1.0 + 1e-12))) if is_share else int(k)
-
-
-def _check_reads_text(
-    base: BaseEstimator, group_estimator: BaseEstimator | str | None, X: TableLike
-) -> None:
-    """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
-    rows = np.arange(min(count_samples(X), N_PROBE))
-    probe = safe_indexing(X, rows)
-    is_raw = final_step(base) is base and not hasattr(base, "estimator")  # no search, not frozen
-    if is_raw and hasattr(group_estimator, "fit") and text_columns(probe):
-        with explain_conversion(probe, group_estimator):
-            fit_classifier(group_estimator, probe, rows % 2, np.ones(len(rows)))
-
-
-def _warn_of_unrouted_weights(
-    estimator: BaseEstimator,
-    base: BaseEstimator,
-    arguments: FitArguments,
-    fit_params: Bunch | dict[str, np.ndarray],
-) -> None:
-    """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
-    is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
-    is_routed = get_config()["enable_metadata_routing"]
-    has_weights = arguments.sample_weight is not None
-    if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
-        warn(
-            f"The fit of {type(base).__name__} takes no sample_weight, so that weights "
-            "count in the final linear model and its constraint alone. Turn on metadata "
-            "routing to pass them through a pipeline: "
-            "sklearn.set_config(enable_metadata_routing=True) and "
-            "set_fit_request(sample_weight=True) of its last step."
-        )
-
-
-def _cross_fit(
-    estimator: BaseEstimator,
-    base: BaseEstimator,
-    training: TrainingData,
-    folds: list[list[np.ndarray]],
-    fit_params: dict[str, np.ndarray],
-    context: CallbackContext,
-) -> tuple[list[BaseEstimator], np.ndarray]:
-    """Fit an estimator per fold; return these and the out-of-fold scores."""
-    # "prefit" and "oob" fit the estimator once at most.
-    cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
-    name = f"{estimator_noun(base)}s"
-    with Subtask(estimator, context, name, max_subtasks=n_fits) as step:
-        return cross_fit(
-            base,
-            training.samples.X,
-            training.labels,
-            cv,
-            params=fit_params,
-            n_jobs=estimator.n_jobs,
-            subtask=step.subtask,
-            memory=estimator.memory,
-        )
+        outcome[name][scored.rows] = scores
+    store_fit(estimator, outcome | fitted_feature_attributes(scored.scorers.new[0]))
 
 
 def check_exportable(estimator: ConstrainedCV) -> None:
@@ -1011,34 +619,10 @@ def check_exportable(estimator: ConstrainedCV) -> None:
         )
 
 
-def _choose_cv(
-    cv: CrossValidation,
-    X: TableLike,
-    is_real: bool,
-    groups: TableLike | None,
-) -> CrossValidation:
-    """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
-
-    By default there are no more folds than sets of samples that belong together. Models of events
-    are cross-fitted in folds even if the estimator itself is not.
-    """
-    if not (cv is None or isinstance(cv, str)):
-        return cv
-    # Two thirds of many samples are enough, and wide data take long.
-    shape = (count_samples(X), *getattr(X, "shape", ())[1:])
-    is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-    is_large = not is_real and (is_wide or shape[0] >= 3_000)
-    n_folds = 3 if is_large else 5
-    if groups is None:
-        return n_folds
-    n_sets = len(set(cast("Iterable[Hashable]", groups)))
-    return min(n_folds, max(n_sets, 2))
-
-
-def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
-    """Fitted attributes during the fit of the linear model."""
+def _describe_iterate(attributes: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
+    """Return the fitted attributes during the fit of the linear model."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-    return fitted | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
+    return attributes | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
 
 
 # Rules as SQL expressions, for databases that compute predictions from columns.

@@ -23,8 +23,13 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from skfair._fitting.outcome import Subtask
-from skfair._postprocessing.constrained_cv import begin_rule, features_of
-from skfair._postprocessing.events import ConstraintEvents, group_codes
+from skfair._postprocessing.constrained_cv import (
+    find_checked_events,
+    find_group_model,
+    fit_score_columns,
+    prediction_attributes,
+)
+from skfair._postprocessing.events import ConstraintEvents, EventFeatures, group_codes
 from skfair._postprocessing.out_of_fold_scores import cross_fit
 from skfair._postprocessing.overlapping_coverage import OverlappingThresholds
 from skfair._statistics.limits_of_rates import rate_limits
@@ -37,8 +42,8 @@ if TYPE_CHECKING:
 
     from skfair._fitting.input import TrainingData
     from skfair._groups.groups import Groups
-    from skfair._postprocessing.constrained_cv import ConstrainedCV, CrossFit
-    from skfair._postprocessing.events import EventFeatures
+    from skfair._postprocessing.constrained_cv import ConstrainedCV
+    from skfair._postprocessing.scored_samples import ScoredSamples
 
 
 _UNEQUAL = 1.0
@@ -363,18 +368,18 @@ class BlindSearch:
 
 
 def fit_spread(
-    estimator: BaseEstimator, cross: CrossFit, columns: np.ndarray
+    estimator: BaseEstimator, scored: ScoredSamples, columns: np.ndarray
 ) -> tuple[dict[str, float | list], np.ndarray]:
     """Fitted attributes of the spread, and the spread of each sample out of fold."""
     if estimator.spread_estimator is None:
         return {"spread_estimators_": []}, np.ones(len(columns))
-    training = cross.training
+    training = scored.training
     residuals = np.abs(training.labels - columns.mean(axis=1))
     models, spread = cross_fit(
         estimator.spread_estimator,
         training.samples.X,
         residuals,
-        cross.folds,
+        scored.folds,
         n_jobs=estimator.n_jobs,
     )
     mean = np.average(residuals, weights=training.samples.weights)
@@ -383,40 +388,42 @@ def fit_spread(
     return {"spread_estimators_": models, "_least_spread_": least}, spread[:, 0].clip(least)
 
 
-def fit_thresholds(estimator: BaseEstimator, cross: CrossFit) -> dict[str, Any]:
+def fit_thresholds(estimator: BaseEstimator, scored: ScoredSamples) -> dict[str, Any]:
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
-    fitted, columns, _ = begin_rule(cross, is_calibrated=False)
-    of_sets, scored = estimator._score_sets(cross, columns)
-    calibrations = _make_calibrations(estimator, cross, scored)
-    with Subtask(estimator, cross.context, "thresholds"):
-        if knows_groups(estimator) and not cross.training.samples.groups.is_disjoint:
-            return fitted | of_sets | _fit_overlapping(estimator, cross, calibrations)
+    columns = fit_score_columns(scored, calibrates=False)
+    features = EventFeatures.without_events(find_checked_events(scored))
+    fitted = prediction_attributes(scored, columns, features)
+    of_sets, by_rule = estimator._score_sets(scored, columns.values)
+    calibrations = _make_calibrations(estimator, scored, by_rule)
+    with Subtask(estimator, scored.context, "thresholds"):
+        if knows_groups(estimator) and not scored.training.samples.groups.is_disjoint:
+            return fitted | of_sets | _fit_overlapping(estimator, scored, calibrations)
         if _suits_one_threshold(estimator, calibrations):
-            thresholds = _fit_pooled(cross, calibrations)
+            thresholds = _fit_pooled(scored, calibrations)
         else:
             fit = _fit_by_group if knows_groups(estimator) else _fit_blind
-            thresholds = fit(estimator, cross, columns[:, :1], calibrations)
-    ranks = np.argsort(cross.training.samples.groups.ranks)
+            thresholds = fit(estimator, scored, columns.values[:, :1], calibrations)
+    ranks = np.argsort(scored.training.samples.groups.ranks)
     outcome = {
         "rule_coef_": thresholds.coefficients[:, 1:][:, ranks],
         "rule_intercept_": thresholds.coefficients[:, 0],
         "_thresholds_": thresholds.coefficients,
         "_overlapping_": None,
         "_coverage_columns_": _report_coverage(
-            cross.training, calibrations, thresholds.out_of_fold
+            scored.training, calibrations, thresholds.out_of_fold
         ),
     }
     return fitted | thresholds.fitted | of_sets | outcome
 
 
 def _solve_overlapping(
-    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
+    estimator: ConstrainedCV, scored: ScoredSamples, calibrations: list[CoverageData]
 ) -> tuple[list[OverlappingThresholds], np.ndarray]:
     """The `OverlappingThresholds` of each rule, and out-of-fold thresholds, (n_samples, n_rules).
 
     Groups are in the order of their names, as in ``groups_``.
     """
-    groups = cross.training.samples.groups
+    groups = scored.training.samples.groups
     members = groups.matrix.toarray()[:, np.argsort(groups.ranks)] > 0
     counted = [one.members[:, -1] > 0.0 for one in calibrations]
     _warn_of_unbounded_sets(groups, calibrations)
@@ -426,21 +433,21 @@ def _solve_overlapping(
 
     rules = [fit(*pair) for pair in zip(calibrations, counted, strict=True)]
     out_of_fold = np.zeros((len(members), len(calibrations)))
-    for train, test in cross.folds:
+    for train, test in scored.folds:
         for number, (one, mask) in enumerate(zip(calibrations, counted, strict=True)):
             rows = train[mask[train]]
             out_of_fold[test, number] = fit(one, rows).find(members[test])
     return rules, out_of_fold
 
 
-def _check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
+def _check_overlapping(estimator: BaseEstimator, scored: ScoredSamples) -> None:
     """Raise for what has no theorem where groups that are known overlap."""
-    weights = cross.training.samples.weights
+    weights = scored.training.samples.weights
     obstacles = {
         f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
         f"missing={estimator.missing!r}": estimator.missing != "error",
         "different sample_weight": bool(np.ptp(weights) > 0.0),
-        "fit(..., groups=)": cross.training.samples.clusters is not None,
+        "fit(..., groups=)": scored.training.samples.clusters is not None,
     }
     for obstacle, stands_in_the_way in obstacles.items():
         if stands_in_the_way:
@@ -452,17 +459,17 @@ def _check_overlapping(estimator: BaseEstimator, cross: CrossFit) -> None:
 
 
 def _fit_overlapping(
-    estimator: ConstrainedCV, cross: CrossFit, calibrations: list[CoverageData]
+    estimator: ConstrainedCV, scored: ScoredSamples, calibrations: list[CoverageData]
 ) -> dict[str, Any]:
     """Fitted attributes of thresholds of groups that are known and overlap."""
-    _check_overlapping(estimator, cross)
-    rules, out_of_fold = _solve_overlapping(estimator, cross, calibrations)
+    _check_overlapping(estimator, scored)
+    rules, out_of_fold = _solve_overlapping(estimator, scored, calibrations)
     coefficients = np.array([one.coefficients for one in rules])
     return {
         "rule_coef_": coefficients[:, 1:],
         "rule_intercept_": coefficients[:, 0],
         "_overlapping_": rules,
-        "_coverage_columns_": _report_coverage(cross.training, calibrations, out_of_fold),
+        "_coverage_columns_": _report_coverage(scored.training, calibrations, out_of_fold),
     }
 
 
@@ -505,10 +512,10 @@ class Thresholds(NamedTuple):
 
 
 def _make_calibrations(
-    estimator: BaseEstimator, cross: CrossFit, scored: list[tuple]
+    estimator: BaseEstimator, scored: ScoredSamples, by_rule: list[tuple]
 ) -> list[CoverageData]:
     """The `CoverageData` of each rule: one, or one for each class."""
-    samples = cross.training.samples
+    samples = scored.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
@@ -520,9 +527,9 @@ def _make_calibrations(
             units=units,
             coverage=estimator.coverage,
             confidence=estimator.confidence_level,
-            n_rules=len(scored),
+            n_rules=len(by_rule),
         )
-        for scores, sets, is_counted in scored
+        for scores, sets, is_counted in by_rule
     ]
 
 
@@ -536,46 +543,46 @@ def _suits_one_threshold(estimator: BaseEstimator, calibrations: list[CoverageDa
     return all(map(_covers_all_groups, calibrations))
 
 
-def _fit_pooled(cross: CrossFit, calibrations: list[CoverageData]) -> Thresholds:
+def _fit_pooled(scored: ScoredSamples, calibrations: list[CoverageData]) -> Thresholds:
     """One threshold for all samples."""
-    groups = cross.training.samples.groups
+    groups = scored.training.samples.groups
     _warn_of_group_sizes(groups, calibrations, np.empty(0, dtype=np.intp))
     probabilities = np.zeros(groups.matrix.shape)
-    return Thresholds.fit(pooled_coefficients, calibrations, cross.folds, probabilities, {})
+    return Thresholds.fit(pooled_coefficients, calibrations, scored.folds, probabilities, {})
 
 
 def _fit_by_group(
     estimator: ConstrainedCV,
-    cross: CrossFit,
+    scored: ScoredSamples,
     column: np.ndarray,
     calibrations: list[CoverageData],
 ) -> Thresholds:
     """Thresholds of the groups themselves."""
-    groups = cross.training.samples.groups
+    groups = scored.training.samples.groups
     everyone = np.arange(len(groups.names))
     _warn_of_group_sizes(groups, calibrations, everyone)
-    probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
+    probabilities, fitted = _estimate_groups(estimator, scored, column, everyone)
     fit = group_coefficients
-    return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+    return Thresholds.fit(fit, calibrations, scored.folds, probabilities, fitted)
 
 
 def _fit_blind(
     estimator: ConstrainedCV,
-    cross: CrossFit,
+    scored: ScoredSamples,
     column: np.ndarray,
     calibrations: list[CoverageData],
 ) -> Thresholds:
     """Thresholds that do not know the group, by models of the groups that are large enough."""
-    groups = cross.training.samples.groups
+    groups = scored.training.samples.groups
     # Groups that would have a finite threshold on average. A guarantee may need more samples.
     on_average = [replace(one, confidence=None).levels[:-1] for one in calibrations]
     large = np.flatnonzero(np.max(on_average, axis=0) <= 1.0)
     if not len(large):
-        return _fit_pooled(cross, calibrations)
+        return _fit_pooled(scored, calibrations)
     _warn_of_group_sizes(groups, calibrations, large)
-    probabilities, fitted = _estimate_groups(estimator, cross, column, large)
+    probabilities, fitted = _estimate_groups(estimator, scored, column, large)
     fit = partial(_fit_blind_to_groups, large)
-    thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+    thresholds = Thresholds.fit(fit, calibrations, scored.folds, probabilities, fitted)
     _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities)
     return thresholds
 
@@ -594,25 +601,27 @@ def _fit_blind_to_groups(
 
 
 def _estimate_groups(
-    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, compared: np.ndarray
+    estimator: ConstrainedCV, scored: ScoredSamples, column: np.ndarray, compared: np.ndarray
 ) -> tuple[np.ndarray, dict[str, EventFeatures]]:
     """Out-of-fold probabilities of groups, (n_samples, n_groups), and the fitted models.
 
     Those of groups that are not compared are 0.
     """
-    groups = cross.training.samples.groups
+    groups = scored.training.samples.groups
     constraint_events = _find_group_events(groups, compared)
     if not knows_groups(estimator):
-        constraint_events.check_folds(cross.folds, groups)
+        constraint_events.check_folds(scored.folds, groups)
     # The order of the folds decides nothing: the first one has the first sample.
-    order = np.argsort([test.min() for _, test in cross.folds])
-    folds = [cross.folds[number] for number in order]
-    scoring = [cross.scoring[number % len(cross.scoring)] for number in order]
-    cross = cross._replace(folds=folds, scoring=scoring)
-    features, values, _ = features_of(estimator, cross, column, constraint_events)
+    order = np.argsort([test.min() for _, test in scored.folds])
+    folds = [scored.folds[number] for number in order]
+    fitted = scored.scorers.training
+    scorers = scored.scorers._replace(training=[fitted[number % len(fitted)] for number in order])
+    reordered = scored._replace(folds=folds, scorers=scorers)
+    features, probabilities = find_group_model(estimator, reordered, constraint_events)
+    values = features.features(column, probabilities)
     # The mean of the folds' models is surer than each, on which the coefficients rest: take one.
-    fitted = {"_event_features": features._replace(models=features.models[:1])}
-    return values[0, :, 1 : 1 + len(groups.names)], fitted
+    attributes = {"_event_features": features._replace(models=features.models[:1])}
+    return values[0, :, 1 : 1 + len(groups.names)], attributes
 
 
 def _find_group_events(groups: Groups, compared: np.ndarray) -> ConstraintEvents:

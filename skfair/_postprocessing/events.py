@@ -509,6 +509,12 @@ class EventFeatures(NamedTuple):
     sources: list
     compares_scores: bool
 
+    @classmethod
+    def without_events(cls, constraint_events: ConstraintEvents) -> EventFeatures:
+        """Return features that are the scores alone."""
+        no_events = constraint_events.table[:, :0, :, :0]
+        return cls([], no_events, [], constraint_events.compares_scores)
+
     def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
         if not self.sources:

@@ -26,17 +26,22 @@ from skfair._fitting.outcome import (
     unconstrained_fit_attributes,
     warn_of_one_group,
 )
-from skfair._postprocessing.constrained_cv import begin_rule, features_of
+from skfair._postprocessing.constrained_cv import (
+    find_checked_events,
+    find_group_model,
+    fit_score_columns,
+    prediction_attributes,
+)
+from skfair._postprocessing.events import EventFeatures
 from skfair._utils.checks import warn
 from skfair.exceptions import ConstraintCostWarning, InfeasibleConstraintWarning
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._ranking import document_exposure, relative_merit
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from skfair._fitting.input import TrainingData
-    from skfair._postprocessing.constrained_cv import ConstrainedCV, CrossFit
+    from skfair._postprocessing.constrained_cv import ConstrainedCV
+    from skfair._postprocessing.scored_samples import ScoredSamples
 
 
 _ROUNDING = 1e-12
@@ -312,35 +317,36 @@ def _find_multipliers(
 
 
 def fit_exposure_rule(
-    estimator: ConstrainedCV, cross: CrossFit, query: np.ndarray
+    estimator: ConstrainedCV, scored: ScoredSamples, query: np.ndarray
 ) -> dict[str, Any]:
     """Fitted attributes of offsets by which out-of-fold scores keep a bound on exposure."""
-    with Subtask(estimator, cross.context, "offsets of groups"):
-        fitted, columns, constraint_events = begin_rule(cross)
-        documents = _rank_documents(estimator, cross, columns[:, 0], query)
+    with Subtask(estimator, scored.context, "offsets of groups"):
+        columns = fit_score_columns(scored)
+        constraint_events = find_checked_events(scored)
+        features = EventFeatures.without_events(constraint_events)
+        documents = _rank_documents(scored, columns.values[:, 0], query)
         # Where rankings by the scores alone keep the bound, no group is estimated.
-        if cross.constraints and documents.violation(np.empty(0)):
+        if scored.constraints and documents.violation(np.empty(0)):
             # Offsets do not depend on the score.
             constraint_events = replace(constraint_events, compares_scores=False)
-            fitted["_event_features"], values, _ = features_of(
-                estimator, cross, columns, constraint_events
-            )
+            features, probabilities = find_group_model(estimator, scored, constraint_events)
+            values = features.features(columns.values, probabilities)
             documents = documents._replace(features=values[0, :, 1:])
             search = search_offsets(documents)
         else:
             search = OffsetSearch(np.empty(0), 0, True)
     predictions = documents.predict(search.offsets)
-    fitted |= {
+    fitted = prediction_attributes(scored, columns, features) | {
         "rule_coef_": np.append(1.0, search.offsets),
         "rule_intercept_": 0.0,
         "_tie_unit": documents.tie_unit,
         "n_iter_": search.n_rounds,
-        "oof_prediction_": fitted["_unit"].from_unit(predictions),
+        "oof_prediction_": scored.per_class[0].unit.from_unit(predictions),
     }
-    if not cross.constraints:
+    if not scored.constraints:
         return fitted | unconstrained_fit_attributes({})
-    _warn_of_worse_ranks(cross.training.samples.target, documents, search.offsets)
-    return fitted | _describe_exposure(cross.training, documents, search)
+    _warn_of_worse_ranks(scored.training.samples.target, documents, search.offsets)
+    return fitted | _describe_exposure(scored.training, documents, search)
 
 
 def _warn_of_worse_ranks(
@@ -368,15 +374,15 @@ def _warn_of_worse_ranks(
 
 
 def _rank_documents(
-    estimator: BaseEstimator, cross: CrossFit, scores: np.ndarray, query: np.ndarray
+    scored: ScoredSamples, scores: np.ndarray, query: np.ndarray
 ) -> RankedDocuments:
     """The documents, with no features, and with the constraint bound to their attention."""
-    samples = cross.training.samples
+    samples = scored.training.samples
     bound = None
     k = None
     shares = None
     weights = samples.weights / samples.weights.sum()
-    for constraint in cross.constraints:  # one at most
+    for constraint in scored.constraints:  # one at most
         merit = np.ones(len(query))
         if constraint.merit is not None:
             merit = relative_merit("y", samples.target, samples)

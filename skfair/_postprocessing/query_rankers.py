@@ -14,7 +14,7 @@ from skfair._utils.sklearn import check_method_params, safe_indexing
 if TYPE_CHECKING:
     from typing import Any, Self
 
-    from skfair._postprocessing.constrained_cv import CrossFit
+    from skfair._postprocessing.scored_samples import ScoredSamples
     from skfair._utils.tables import Table
 
 
@@ -87,10 +87,10 @@ class QueryRanker(BaseEstimator):
         return self.ranker_.predict(X)
 
 
-def unwrap_rankers(cross: CrossFit) -> CrossFit:
-    """The `CrossFit` with the rankers of the user in place of `QueryRanker` objects."""
-    scoring, final = (
+def unwrap_rankers(scored: ScoredSamples) -> ScoredSamples:
+    """Return the same samples with the rankers of the user in place of `QueryRanker` objects."""
+    training, new = (
         [getattr(one, "ranker_", one) for one in rankers]
-        for rankers in (cross.scoring, cross.final)
+        for rankers in (scored.scorers.training, scored.scorers.new)
     )
-    return cross._replace(scoring=scoring, final=final)
+    return scored._replace(scorers=scored.scorers._replace(training=training, new=new))

@@ -34,10 +34,7 @@ from skfair._postprocessing.constrained_cv import (
     ConstrainedCV,
     check_exportable,
     check_rule_format,
-    count_places,
-    cross_fit_samples,
     fit_rule,
-    states_costs,
     store_rule,
     write_number,
     write_rule,
@@ -49,6 +46,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
+from skfair._postprocessing.scored_samples import count_places, score_samples, states_costs
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
@@ -72,8 +70,9 @@ from skfair.losses import LogisticLoss
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from skfair._postprocessing.constrained_cv import CrossFit, Rule
+    from skfair._postprocessing.constrained_cv import Rule
     from skfair._postprocessing.events import EventFeatures
+    from skfair._postprocessing.scored_samples import ScoredSamples
     from skfair._utils.tables import Table, TableLike
 
 
@@ -371,7 +370,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         """
         validate_params(self)
         check_base_type(self, self._base)
-        cross = self._cross_fit(
+        scored = self._score_samples(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -381,7 +380,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             group_probabilities=group_probabilities,
             **params,
         )
-        return self._fit_rule(cross, X, y)
+        return self._fit_rule(scored, X, y)
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
@@ -461,8 +460,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             group_probabilities=group_probabilities,
         )
         constraints = self._find_constraints()
-        cross = cross_fit_samples(self, arguments, constraints, None, params, keeps_models=True)
-        return self._fit_rule(cross, X, y)
+        scored = score_samples(self, arguments, constraints, params, keeps_models=True)
+        return self._fit_rule(scored, X, y)
 
     def _find_constraints(self) -> list[Constraint]:
         """The constraints; raise for settings of missing groups that they do not allow."""
@@ -472,16 +471,16 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_missing_group_settings(self, constraints, without_groups)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
+    def _fit_rule(self, scored: ScoredSamples, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
-        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=True))
-        store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
-        _warn(self, cross, rule)
+        rule = fit_rule(self, scored, RuleLoss(LogisticLoss(), keeps_scores=True))
+        store_rule(self, y, scored, rule, *_describe_rule(self, scored, rule))
+        _warn(self, scored, rule)
         if self.k is not None:
             _warn_of_tied_places(self.k, rule)
         elif len(self.classes_) == 2 and not rule.features.compares_scores:
-            _warn_of_refused_scores(self, cross, rule)
-        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+            _warn_of_refused_scores(self, scored, rule)
+        scored.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
@@ -715,12 +714,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
 
 def _describe_rule(
-    estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule
+    estimator: ConstrainedClassifierCV, scored: ScoredSamples, rule: Rule
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Fitted attributes of the final linear model, its report, and its status."""
     problem = rule.problem
     candidate = rule.guarantee.candidate
-    per_class = cross.per_class
+    per_class = scored.per_class
     unit = per_class[0].unit
     refused = None
     coef, intercept = problem.model.coefficients(candidate.parameters)
@@ -754,7 +753,7 @@ def _describe_rule(
     return fitted, report, status
 
 
-def _warn(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> None:
+def _warn(estimator: ConstrainedClassifierCV, scored: ScoredSamples, rule: Rule) -> None:
     """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
     problem = rule.problem
     guarantee = rule.guarantee
@@ -768,15 +767,15 @@ def _warn(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> No
         )
     warn_of_outcome(estimator, problem, guarantee, rule.is_stopped)
     if len(problem.constraint) and estimator.k is None:
-        intercepts = np.full(len(cross.per_class), rule.request.intercept)
+        intercepts = np.full(len(scored.per_class), rule.request.intercept)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
-        weights = cross.per_class[0].samples.weights
+        weights = scored.per_class[0].samples.weights
         counts_costs = states_costs(estimator)
         warn_of_cost(problem, parameters, plain, counts_costs=counts_costs, sample_weight=weights)
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
-            warn_of_moved_decisions(cross.training.samples.weights, *scores)
+            warn_of_moved_decisions(scored.training.samples.weights, *scores)
 
 
 _TOP_SHARE = 0.02
@@ -788,12 +787,12 @@ _REFUSED_SHARE = 0.05
 
 
 def _warn_of_refused_scores(
-    estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule
+    estimator: ConstrainedClassifierCV, scored: ScoredSamples, rule: Rule
 ) -> None:
     """Warn if most of the highest scores are refused, or any score of some samples."""
-    first = cross.per_class[0]
+    first = scored.per_class[0]
     X = rule.request.per_class[0].X
-    scores = first.unit.to_unit(cross.scores[:, 0])
+    scores = first.unit.to_unit(scored.scores[:, 0])
     top = np.argsort(-scores, kind="stable")[: int(_TOP_SHARE * len(scores))]
     is_constant = len(rule.guarantee.candidate.occurring_decisions) < 2
     if is_constant or len(top) < 20 or X.shape[1] < 2:  # the scores alone decide
