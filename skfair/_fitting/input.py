@@ -147,17 +147,29 @@ def check_training_data(
     number of classes that a classifier does not support, and if groups are compared and the
     positive class is unknown.
     """
+    X = arguments.X
+    check_lengths(X=X, y=arguments.y)
+    check_column("y", arguments.y)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
-    X, y = _check_features_and_target(estimator, arguments)
-    missing = (
-        f"constraint={estimator.constraint!r} compares groups, but fit got no sensitive_features: "
-        "all samples are one group and the fit is unconstrained. Pass "
-        "fit(X, y, sensitive_features=...)."
-        if compares_groups
-        else None
-    )
-    if missing is not None and arguments.groups is not None:
-        missing += " What groups names are clusters of dependent samples: they are not compared."
+    converted, y = convert_features_and_target(estimator, X, arguments.y)
+    features = X if hasattr(X, "columns") else converted  # constraints can name columns
+    return encode_training_data(estimator, arguments, converted, y, features, compares_groups)
+
+
+def encode_training_data(
+    estimator: BaseEstimator,
+    arguments: FitArguments,
+    X: np.ndarray | sparse.csr_array,
+    y: np.ndarray,
+    features: TableLike,
+    compares_groups: bool,
+) -> TrainingData:
+    """Encode groups, weights and classes of samples whose features and target were checked.
+
+    `features` are the rows of X as constraints read them. The other parameters, the warning and
+    the errors are those of `check_training_data`.
+    """
+    missing = _describe_lack_of_groups(estimator, arguments) if compares_groups else None
     # Samples of zero weight are left out of all that follows.
     missing_groups = getattr(estimator, "missing", "error")
     if arguments.group_probabilities is not None or missing_groups in ASSUMPTIONS:
@@ -165,7 +177,6 @@ def check_training_data(
     samples, rows = check_samples(
         arguments, missing=missing, overlapping=True, missing_groups=missing_groups
     )
-    features = arguments.X if hasattr(arguments.X, "columns") else X  # constraints can name columns
     if len(rows) < len(y):
         X = X[rows]
         y = y[rows]
@@ -185,17 +196,25 @@ def check_training_data(
     return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
-def _check_features_and_target(
-    estimator: BaseEstimator, arguments: FitArguments
+def _describe_lack_of_groups(estimator: BaseEstimator, arguments: FitArguments) -> str:
+    """Return the warning of a fit that compares groups, but was passed none."""
+    text = (
+        f"constraint={estimator.constraint!r} compares groups, but fit got no sensitive_features: "
+        "all samples are one group and the fit is unconstrained. Pass "
+        "fit(X, y, sensitive_features=...)."
+    )
+    if arguments.groups is None:
+        return text
+    return f"{text} What groups names are clusters of dependent samples: they are not compared."
+
+
+def convert_features_and_target(
+    estimator: BaseEstimator, X: TableLike, y: TableLike
 ) -> tuple[np.ndarray | sparse.csr_array, np.ndarray]:
-    """Features and targets of all rows, as scikit-learn checks them."""
-    X = arguments.X
-    y = arguments.y
+    """Return features and targets of all rows as arrays, as scikit-learn checks them."""
     # Models decide which dense float32 features become float64.
     dtype = np.float64 if is_sparse(X) else [np.float64, np.float32]
     settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
-    check_lengths(X=X, y=y)
-    check_column("y", y)
     with explain_conversion(X, estimator):
         X, y = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(X, "X", estimator)  # which squares are if X is

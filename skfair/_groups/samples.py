@@ -294,8 +294,9 @@ def check_samples(
     """
     sensitive_features = arguments.sensitive_features
     probabilities = arguments.group_probabilities
-    of_rows = arguments.y if arguments.X is None else arguments.X
-    weights = _check_weights(arguments.sample_weight, of_rows)
+    # X may be partitioned, or in a form that only a wrapped estimator reads.
+    rows_of = arguments.X if arguments.y is None else arguments.y
+    weights = _check_weights(arguments.sample_weight, rows_of)
     n_samples = len(weights)
     rows = np.flatnonzero(weights > 0)
     clusters = None

@@ -23,7 +23,8 @@ from skfair._fitting.enforce import choose_loop, enforce_in_population
 from skfair._fitting.fitter import FULL, Fitter, Slopes
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
-    check_training_data,
+    convert_features_and_target,
+    encode_training_data,
     estimate_group_probabilities,
     fill_groups,
     warn_of_group_in_features,
@@ -989,7 +990,8 @@ def check_training_without_features(
         check_lengths(X=arguments.X, y=y)
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-    training = check_training_data(estimator, replace(arguments, X=positions), compares_groups)
+    X, target = convert_features_and_target(estimator, positions, y)
+    training = encode_training_data(estimator, arguments, X, target, X, compares_groups)
     return training, training.X[:, 0].astype(np.intp)
 
 
