@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skfair.callbacks import FitMonitor
+from skfair.classification import ConstrainedClassifierCV
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 
@@ -136,3 +138,38 @@ def test_stands_beside_the_progress_bar(X, capsys):
     Halving().set_callbacks(callback.ProgressBar(), monitor).fit(X)
     assert len(monitor.log) == 3
     assert "Halving" in capsys.readouterr().out
+
+
+class Predictions:
+    """Callback that keeps the decisions of every iterate about some samples."""
+
+    def __init__(self, X):
+        self.X = X
+        self.decisions = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if fitted_estimator is not None and context.max_subtasks == 0:
+            self.decisions.append(fitted_estimator.predict(self.X))
+
+
+@pytest.mark.callbacks
+def test_iterates_of_a_wrapper_predict_by_the_features_of_their_rule():
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 3)) + 0.8 * group[:, np.newaxis]
+    y = (X.sum(axis=1) + rng.logistic(size=400) > 1).astype(int)
+    model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.02)
+    kept = Predictions(X)
+    model.set_callbacks(kept).fit(X, y, sensitive_features=group)
+    # The rule reads probabilities of groups, and the scores alone keep no bound.
+    assert len(model.rule_coef_) == 2
+    assert len(kept.decisions) > 1

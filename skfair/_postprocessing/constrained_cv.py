@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,6 +72,8 @@ from skfair._utils.sklearn import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sklearn.utils import Tags
 
     from skfair._fitting.guarantee import Guarantee
@@ -317,7 +320,13 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
         columns = _choose_columns(scored, calibrated, loss)
         without_groups = EventFeatures.without_events(constraint_events)
         errors = _count_errors(estimator, scored, calibrated)
-        progress = _follow_progress(estimator, scored, columns, without_groups, loss, step)
+        progress = FitProgressCallback(
+            estimator,
+            step.context,
+            describe=_describe_by(scored, columns, without_groups),
+            loss_unit=scored.per_class[0].loss_unit(loss.loss),
+            prefix=f"{step.name}, ",
+        )
         request = _make_request(estimator, scored, loss, errors, progress)
         of_scores = request.replace_features(without_groups.features(columns.values, None))
         # Where decisions by the scores alone keep the bounds, no group is estimated.
@@ -326,6 +335,7 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
             form = _RuleForm(without_groups, of_scores, *plain)
         else:
             form = _fit_with_groups(estimator, scored, of_scores, columns, constraint_events)
+    progress = form.request.callback
     return Rule(
         columns=columns,
         features=form.features,
@@ -349,20 +359,6 @@ def _choose_columns(
         scores = scored.per_class[0].unit.to_unit(scored.scores)
         return calibrated._replace(values=scores, is_calibrated=False)
     return calibrated
-
-
-def _follow_progress(
-    estimator: ConstrainedCV,
-    scored: ScoredSamples,
-    columns: ScoreColumns,
-    features: EventFeatures,
-    loss: RuleLoss,
-    step: Subtask,
-) -> FitProgressCallback:
-    """Return the callback that shows the iterations of a fit of the rule."""
-    describe = partial(_describe_iterate, prediction_attributes(scored, columns, features))
-    loss_unit = scored.per_class[0].loss_unit(loss.loss)
-    return FitProgressCallback(estimator, step.context, describe, loss_unit, f"{step.name}, ")
 
 
 def _make_request(
@@ -409,6 +405,9 @@ def _fit_with_groups(
     _warn_if_not_monotone(estimator, scored)
     features, probabilities = find_group_model(estimator, scored, constraint_events)
     request = of_scores.replace_features(features.features(columns.values, probabilities))
+    # Callbacks see estimators that predict by these features.
+    describe = _describe_by(scored, columns, features)
+    request = request._replace(callback=replace(of_scores.callback, describe=describe))
     is_real = scored.per_class[0].classes is None
     if not is_real:  # predictions of real targets may be turned round
         request = request._replace(slopes=features.score_slopes())
@@ -619,8 +618,15 @@ def check_exportable(estimator: ConstrainedCV) -> None:
         )
 
 
+def _describe_by(
+    scored: ScoredSamples, columns: ScoreColumns, features: EventFeatures
+) -> Callable[[Evaluation], dict[str, Any]]:
+    """Return the function that gives fitted attributes during the fit of the linear model."""
+    return partial(_describe_iterate, prediction_attributes(scored, columns, features))
+
+
 def _describe_iterate(attributes: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
-    """Return the fitted attributes during the fit of the linear model."""
+    """Return the fitted attributes of an iterate, by which predictions are made."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return attributes | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
 
