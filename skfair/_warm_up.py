@@ -8,6 +8,7 @@ from skfair._kernels import announce_compilation, compile_at_first_call, is_stor
 from skfair._utils.checks import mute_warnings
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairKMedoids, FairSpectralClustering, cluster_front
+from skfair.ranking import rerank
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
@@ -33,6 +34,9 @@ def fit_all(verbose: int) -> None:
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
         PartialParityClassifier(tolerance=0.2).fit(X, y, sensitive_features=groups)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), sensitive_features=groups)
+        # Bounds that the order by score does not keep.
+        bounds = {"k": 4, "minimum": {0: [1, 1, 2, 2]}}
+        rerank([1, 2, 3, 4], [0] * 4, sensitive_features=[0, 0, 1, 1], **bounds)
         # So many samples are in blocks, each of which a kernel evaluates.
         X, y, groups = _draw_data(150_000)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)

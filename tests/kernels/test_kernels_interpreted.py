@@ -12,6 +12,7 @@ from skfair._kernels import compile_at_first_call, fair_assignment, interpret_at
 from skfair.classification import PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.cluster.kmeans import _repair
+from skfair.ranking import rerank
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
@@ -140,6 +141,8 @@ def test_every_interpreted_kernel_gives_the_bits_of_the_compiled_one(monkeypatch
         PartialParityClassifier(tolerance=0.6).fit(
             X.round(1), y, sensitive_features=groups, sample_weight=sample_weight
         )
+    bounds = {"k": 4, "minimum": {0: [1, 1, 2, 2]}}
+    rerank([1.5, 2, 3, 4], [0] * 4, sensitive_features=[0, 0, 1, 1], **bounds)
     missing = [kernels[key].__name__ for key, count in n_compared.items() if not count]
     assert not missing
 

@@ -1,11 +1,15 @@
 """Quotas in the first ranks of every query, against all rankings of small queries."""
 
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
 
+from skfair import ranking
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.ranking import rerank
 
@@ -116,6 +120,88 @@ def test_maxima_and_prefixes_are_kept_at_the_largest_gain_of_all_rankings(seeds)
         assert count_misses(ranks[np.newaxis], columns, k, minimum, maximum) == shortfalls.min()
         largest = gains[shortfalls == shortfalls.min()].max()
         assert attention[ranks - 1] @ scores == pytest.approx(largest, abs=1e-9)
+
+
+@pytest.mark.covering(0)
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("exponent", [3, 6, 9, 12])
+@pytest.mark.parametrize("seed", range(5))
+def test_masked_scores_leave_the_order_of_the_others_exact(seed, exponent):
+    rng = np.random.default_rng((seed, exponent))
+    scores = rng.normal(size=7)
+    scores[:2] = -(10.0**exponent)
+    columns = np.c_[rng.choice(["a", "b"], 7), rng.choice(["x", "y"], 7)]
+    minimum = {0: {"a": [0, 1, 1, 2]}, 1: {"x": [1, 1, 2, 3]}}
+    ranks = rerank(scores, np.zeros(7), sensitive_features=columns, k=4, minimum=minimum)
+    attention = np.append(1.0 / np.log2(2.0 + np.arange(4)), np.zeros(3))
+    rankings = np.array(list(permutations(range(1, 8))))
+    shortfalls = count_misses(rankings, columns, 4, minimum, {})
+    best = rankings[shortfalls == shortfalls.min()]
+    gains = attention[best - 1] @ scores
+    near = best[gains >= gains.max() - 1e-15 * np.abs(gains.max()) - 1e-9]
+    # Sums are exact: a sum with the score of a mask has too few digits for those of the others.
+    of_document = attention[:, np.newaxis] * scores
+    exact = [
+        sum(Fraction(of_document[rank - 1, one]) for one, rank in enumerate(order))
+        for order in np.vstack((ranks, near)).tolist()
+    ]
+    assert exact[0] == max(exact)
+
+
+def test_the_best_order_need_not_have_the_best_set():
+    columns = {"sensitive_features": pd.DataFrame({"sex": [*"mffm"], "race": [*"wowo"]}), "k": 2}
+    minimum = {"sex": {"f": 1}, "race": {"o": 1}}
+    ranks = rerank([10.0, 1.0, 6.0, 6.0], [0] * 4, minimum=minimum, **columns)
+    assert ranks.tolist() == [1, 2, 3, 4]
+
+
+def test_the_order_by_score_stays_if_it_keeps_the_bounds():
+    groups = [*"babaab"]
+    ranks = rerank([1] * 6, [0] * 6, sensitive_features=groups, k=4, minimum={"b": [0, 0, 1, 2]})
+    assert ranks.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def draw_three_attributes(seed):
+    """Arguments of a query of 30 documents with bounds on three attributes, and a masked one."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=30)
+    scores[rng.integers(30)] = -1e9
+    columns = np.c_[
+        rng.choice(["a", "b"], 30), rng.choice(["x", "y"], 30), rng.integers(3, size=30)
+    ]
+    steps = np.arange(1, 7)
+    minimum = {0: {"a": (0.4 * steps).astype(int)}, 1: {"x": 3}, 2: {"0": 2, "1": 2}}
+    return {
+        "scores": scores,
+        "query_id": np.zeros(30),
+        "sensitive_features": columns,
+        "k": 6,
+        "minimum": minimum,
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_program_of_many_intersections_agrees_with_the_search(seed, monkeypatch):
+    arguments = draw_three_attributes(seed)
+    expected = rerank(**arguments)
+    monkeypatch.setattr(ranking, "_MAX_STATES", 0)
+    np.testing.assert_array_equal(rerank(**arguments), expected)
+
+
+def test_a_program_that_is_stopped_says_what_may_be_missing(monkeypatch):
+    def stop(*args, **options):
+        solved = milp(*args, **options)
+        solved.status, solved.mip_gap = 1, 0.0123
+        return solved
+
+    milp = optimize.milp
+    monkeypatch.setattr(optimize, "milp", stop)
+    monkeypatch.setattr(ranking, "_MAX_STATES", 0)
+    with pytest.warns(ConvergenceWarning, match=r"attention may lack 1.2 % of the largest one"):
+        rerank(**draw_three_attributes(0))
+    monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=None))
+    with pytest.raises(RuntimeError, match="No ranking of 30 documents was found in 60 s"):
+        rerank(**draw_three_attributes(0))
 
 
 def test_bounds_that_a_query_cannot_keep_are_named_with_their_prefix():
