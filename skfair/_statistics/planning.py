@@ -96,8 +96,9 @@ def required_sample_size(
     For ``purpose="calibration"`` it is the smallest size at which the observed share of positives
     of every group is shown to be within the tolerance of its mean predicted probability
     (:class:`~skfair.constraints.Calibration`). The power is the exact binomial probability of
-    counts whose limits are within it, if all samples of a group have the same probability. Others
-    need fewer samples.
+    counts whose limits by Clopper and Pearson are within it, if all samples of a group have the
+    same probability. Probabilities that explain outcomes need fewer samples, in large groups.
+    Probabilities that vary more than outcomes follow need more.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def required_sample_size(
     Probabilities of two groups, of which a tenth is positive, within two percentage points:
 
     >>> required_sample_size(0.02, rate=0.1, purpose="calibration")
-    2407
+    2457
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
     bounds |= {"maximum": maximum}
@@ -203,7 +204,7 @@ def required_sample_size(
     _refuse_unused(name, bound, purpose, passed_rate, shares)
     expected = _check_expected(name, bound, expected)
     if purpose == "calibration":
-        return _calibration_size(bound, rate, expected, n_groups, level, power)
+        return calibration_size(bound, rate, expected, n_groups, level, power)
     if shares is not None:
         rates = np.full(n_groups, expected)
         if not is_one_sided:
@@ -515,8 +516,13 @@ def _minimum_rate_size(
         start += _N_SIZES
 
 
-def _calibration_size(
-    bound: float, rate: float, error: float, n_groups: int, level: float, power: float
+def calibration_size(
+    bound: float,
+    rate: float,
+    error: float,
+    n_groups: int,
+    level: float,
+    power: float,
 ) -> int:
     """Sample size of each group at which all are shown to be calibrated up to a bound."""
     if not 0.0 < rate + error < 1.0:
@@ -530,7 +536,9 @@ def _calibration_size(
 
     def normal_power(n: int) -> float:
         # Wilson's limits are within the ends if the rate is so many standard errors inside of them.
-        low, high = ends + np.array([1.0, -1.0]) * z_score * np.sqrt(ends * (1.0 - ends) / n)
+        # Exact limits are wider by about half a sample.
+        margins = z_score * np.sqrt(ends * (1.0 - ends) / n) + 0.5 / n
+        low, high = ends + np.array([1.0, -1.0]) * margins
         scale = np.sqrt(observed * (1.0 - observed) / n)
         inside = special.ndtr((high - observed) / scale) - special.ndtr((low - observed) / scale)
         return max(float(inside), 0.0)
@@ -552,7 +560,7 @@ def _calibration_power(
 ) -> float:
     """Probability that limits of the rate of n samples are within a bound of the predicted one."""
     counts = np.arange(n + 1)
-    low, high = rate_limits(counts / n, n, level)
+    low, high = clopper_pearson_limits(counts, n, level)
     is_shown = (low >= predicted - bound) & (high <= predicted + bound)
     return float(stats.binom.pmf(counts[is_shown], n, observed).sum())
 

@@ -341,8 +341,9 @@ class Audit(AuditData):
         The metric "calibration_error" compares the share of positives of each subgroup with the
         mean of its own predicted probabilities, `y_score`, which are one more column of conditions
         (multicalibration, [3]_). All samples are a subgroup too, and there need be no rest. Limits
-        are those of the share, given the probabilities: Clopper and Pearson's, narrowed by the part
-        of the variance that the probabilities explain.
+        are those of the share, given the probabilities of these samples: Clopper and Pearson's,
+        narrowed by the part of the variance that the probabilities explain. A claim about
+        calibration is about new samples, and its limits are wider.
 
         Decisions are between two classes, and samples independent. With
         ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with

@@ -23,7 +23,7 @@ from skfair._statistics.estimates import (
     check_level,
 )
 from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
-from skfair._statistics.planning import required_sample_size
+from skfair._statistics.planning import calibration_size, required_sample_size
 from skfair._utils.checks import (
     argument_error,
     check_tolerance,
@@ -754,6 +754,28 @@ def _name_events(
     )
 
 
+_PLANNED_POWER = 0.8
+"""Probability with which the samples that suffice would show a claim about calibration."""
+
+
+def _required_size_of_calibration(
+    estimates: CalibrationErrors,
+    gap: float,
+    tolerance: float,
+    level: float,
+) -> int | None:
+    """As `_required_size`, of a claim about calibration."""
+    if not tolerance - gap > 1e-9:
+        return None
+    rates = estimates.shares_of_positives
+    # Shares of positives and of negatives need the same size.
+    rarer = np.minimum(rates, 1.0 - rates)
+    rate = max(float(rarer.max()), 1e-3)
+    if rate + gap >= 1.0:
+        return None
+    return calibration_size(tolerance, rate, gap, len(rates), level, _PLANNED_POWER)
+
+
 def _required_size(
     bound: HiddenGroupConstraint | BoundConstraint,
     estimates: Estimates,
@@ -762,17 +784,8 @@ def _required_size(
     level: float,
 ) -> int | None:
     """Samples of each group, and cell, that suffice if the population is as observed, or None."""
-    if isinstance(estimates, CalibrationErrors) and tolerance - gap > 1e-9:
-        rates = estimates.estimates.values
-        rate = float(np.clip(rates[np.abs(rates - 0.5).argmin()], 1e-3, 1.0 - 1e-3))
-        return required_sample_size(
-            tolerance,
-            expected=gap,
-            rate=rate,
-            purpose="calibration",
-            n_groups=len(rates),
-            confidence_level=level,
-        )
+    if isinstance(estimates, CalibrationErrors):
+        return _required_size_of_calibration(estimates, gap, tolerance, level)
     # A floor is a ceiling of 1 minus the rate.
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (

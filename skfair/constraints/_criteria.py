@@ -434,6 +434,10 @@ class Calibration(Constraint):
     these distances, so that it binds a single group too. :meth:`skfair.audit.Audit.subgroups`
     searches groups within ranges of p, too.
 
+    The expectation is over new samples, whose probabilities vary too. Limits of a claim allow for
+    this variation, and for rare outcomes that are missing in the sample ([2]_). Limits of subgroups
+    are those of the samples at hand: given their probabilities.
+
     Where base rates differ, groups that are calibrated have different error rates unless
     predictions are perfect ([1]_), so that fits keep constraints on errors or calibration. To
     calibrate, fit a sigmoid to each group (:ref:`calibrated_probabilities`).
@@ -451,6 +455,8 @@ class Calibration(Constraint):
     ----------
     .. [1] J. Kleinberg, S. Mullainathan and M. Raghavan, "Inherent trade-offs in the fair
        determination of risk scores", ITCS 2017.
+    .. [2] N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of
+       a nonnegative variable", Mathematical Methods of Statistics 14, 2005.
 
     Examples
     --------

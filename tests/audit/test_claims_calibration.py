@@ -6,7 +6,9 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from skfair._bound.gap import LargestDistance
-from skfair._statistics.limits_of_rates import rate_limits
+from skfair._groups.events import Events
+from skfair._statistics.calibration_errors import CalibrationErrors
+from skfair._statistics.limits_of_rates import clopper_pearson_limits
 from skfair.audit import Audit, Claim, verify
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import Calibration
@@ -79,6 +81,73 @@ def test_a_model_weights_and_clusters_are_certified():
     assert (equal.estimate, equal.high) == pytest.approx((plain.estimate, plain.high))
     clustered = make_audit(4000, groups=np.arange(4000) // 4).certify("calibration", 0.03)
     assert "if clusters of samples are independent" in clustered.text
+    undecided = make_audit(100, groups=np.arange(100) // 4).certify("calibration", 0.1)
+    assert undecided.verdict == "open" and undecided.required_sample_size is None
+
+
+def draw_unrelated(n, rng):
+    """Outcomes of which .05 are positive; .6 is said of .3 at random, and .001 otherwise."""
+    p = np.where(rng.random(n) < 0.3, 0.6, 0.001)
+    return p, rng.random(n) < 0.05
+
+
+def draw_overconfident(n, rng):
+    """Probabilities of .9 of a tenth, of which half are positive; .02 otherwise."""
+    p = np.where(rng.random(n) < 0.1, 0.9, 0.02)
+    return p, rng.random(n) < np.where(p > 0.5, 0.5, p)
+
+
+@pytest.mark.parametrize(
+    ("draw_group", "error"), [(draw_unrelated, 0.1307), (draw_overconfident, 0.04)]
+)
+def test_limits_hold_where_probabilities_vary_more_than_outcomes_follow(draw_group, error):
+    """Probabilities are too high by `error`; limits given them missed it in .2 and .09."""
+    n_draws, n = 1000, 150
+    rng = np.random.default_rng(0)
+    p, y = draw_group(n_draws * n, rng)
+    events = Events.disjoint(np.repeat(np.arange(n_draws), n), n_draws)
+    errors = CalibrationErrors(events, y.astype(float), p)
+    low, high = errors.limits(0.95)
+    limit = stats.binom.ppf(0.999, n_draws, 0.05)
+    assert (low > -error).sum() <= limit and (high < -error).sum() <= limit
+
+
+@pytest.mark.parametrize("level", [0.95, 0.999])
+def test_limits_are_quantiles_of_gaffkes_sums(level):
+    """Differences and one more at the end of their range, with random weights."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 5, 80)
+    y = (rng.random(80) < p).astype(float)
+    errors = CalibrationErrors(Events.disjoint(np.zeros(80, dtype=int), 1), y, p)
+    (low,), (high,) = errors.limits(level)
+    weights = rng.dirichlet(np.ones(81), 200_000)
+    sums = weights @ np.append(y - p, 1.0 - p.min())
+    assert high == pytest.approx(np.quantile(sums, level), abs=0.004)
+    sums = weights @ np.append(y - p, -p.max())
+    assert low == pytest.approx(np.quantile(sums, 1.0 - level), abs=0.004)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.99, 0.9999])
+def test_limits_of_equal_probabilities_are_exact(level):
+    """All numbers of positives; limits are Clopper and Pearson's up to part of a sample."""
+    n = 60
+    hits = np.arange(n + 1)
+    y = (np.arange(n) < hits[:, np.newaxis]).astype(float).ravel()
+    events = Events.disjoint(np.repeat(hits, n), n + 1)
+    low, high = CalibrationErrors(events, y, np.full(len(y), 0.1)).limits(level)
+    exact_low, exact_high = clopper_pearson_limits(hits, n, level)
+    # Samples by which limits may be narrower, and wider.
+    np.testing.assert_array_less(high, exact_high - 0.1 + 0.9 / n)
+    np.testing.assert_array_less(exact_high - 0.1, high + 0.04 / n)
+    np.testing.assert_array_less(exact_low - 0.1, low + 0.9 / n)
+    np.testing.assert_array_less(low, exact_low - 0.1 + 0.04 / n)
+
+
+def test_an_open_claim_about_a_share_near_one_states_a_size():
+    audit = Audit.from_predictions(
+        np.repeat([1, 0], [29, 1]), None, y_score=np.full(30, 0.9), sensitive_features=["a"] * 30
+    )
+    assert audit.certify("calibration", 0.07).required_sample_size > 30
 
 
 @pytest.mark.slow
@@ -102,13 +171,15 @@ def test_the_required_size_gives_the_power(rate, n_groups, expected):
         0.05, purpose="calibration", rate=rate, n_groups=n_groups, expected=expected
     )
     hits = np.arange(n + 1)
-    low, high = rate_limits(hits / n, n, 0.95)  # of a claim, whose probabilities are all equal
+    low, high = clopper_pearson_limits(
+        hits, n, 0.95
+    )  # of a claim, whose probabilities are all equal
     is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
     power = stats.binom.pmf(hits[is_shown], n, rate + expected).sum() ** n_groups
     assert 0.78 < power < (0.87 if n > 100 else 1.0)
     smaller = max(1, int(0.9 * n))
     hits = np.arange(smaller + 1)
-    low, high = rate_limits(hits / smaller, smaller, 0.95)
+    low, high = clopper_pearson_limits(hits, smaller, 0.95)
     is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
     assert stats.binom.pmf(hits[is_shown], smaller, rate + expected).sum() ** n_groups < 0.8
 
