@@ -9,6 +9,7 @@ SUBMODULES = (
     "constraints",
     "datasets",
     "exceptions",
+    "export",
     "losses",
     "metrics",
     "model_selection",

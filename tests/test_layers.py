@@ -210,6 +210,16 @@ MAY_IMPORT = {
         "regression",
         "_utils",
     },
+    "_onnx": {"_bound", "_groups", "_postprocessing", "_utils"},
+    "export": {
+        "_bound",
+        "classification",
+        "cluster",
+        "_fitting",
+        "_onnx",
+        "regression",
+        "_utils",
+    },
     "__main__": {"_commands", "_warm_up"},
 }
 """For every subpackage, the other subpackages it may import; "" is the package's own front door.

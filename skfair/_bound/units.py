@@ -91,13 +91,13 @@ class LogScale(Unit):
         return Unit(float(np.log(self.spread)), 1.0)
 
 
-_MAX_EXPONENT = 300.0
+MAX_EXPONENT = 300.0
 """Largest size of a logarithm: squares of its exponential are finite."""
 
 
 def _bounded_exponential(values: Numbers) -> Numbers:
     """Exponential that is positive and finite."""
-    return np.exp(np.clip(values, -_MAX_EXPONENT, _MAX_EXPONENT))
+    return np.exp(np.clip(values, -MAX_EXPONENT, MAX_EXPONENT))
 
 
 PROBABILITY = Sigmoid()

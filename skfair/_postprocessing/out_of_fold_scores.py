@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
 
 
-_SOFTENING = 1e-3
+SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
 _MAX_SCORE = 1e140
@@ -110,7 +110,7 @@ def _as_columns(predictions: np.ndarray) -> np.ndarray:
 def softened_log_odds(probabilities: np.ndarray) -> np.ndarray:
     """Log-odds of the columns of predict_proba, softened to be finite everywhere."""
     # Shrink towards 1/2, then take the log-odds: finite, and in the same order.
-    softened = _SOFTENING + (1.0 - 2.0 * _SOFTENING) * _drop_first_of_two(probabilities)
+    softened = SOFTENING + (1.0 - 2.0 * SOFTENING) * _drop_first_of_two(probabilities)
     return np.log(softened / (1.0 - softened))
 
 
@@ -235,14 +235,14 @@ def check_base_type(wrapper: BaseEstimator, base: BaseEstimator) -> None:
 
 def final_step(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator at the end of pipelines, searches and frozen estimators."""
-    while (inner := _inner_estimator(estimator)) is not None:
+    while (inner := inner_estimator(estimator)) is not None:
         estimator = inner
     return estimator
 
 
 def final_step_features(estimator: BaseEstimator | None, X: Table) -> Table:
     """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
-    while (inner := _inner_estimator(estimator)) is not None:
+    while (inner := inner_estimator(estimator)) is not None:
         if isinstance(estimator, Pipeline):
             X = transform_before_last_step(estimator, X)
         estimator = inner
@@ -348,7 +348,7 @@ class EqualRows:
         return np.where(is_averaged, averaged, flat).reshape(values.shape)
 
 
-def _inner_estimator(estimator: BaseEstimator | None) -> BaseEstimator | None:
+def inner_estimator(estimator: BaseEstimator | None) -> BaseEstimator | None:
     """The estimator that a pipeline, search or frozen estimator ends in; None for all others."""
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
@@ -717,7 +717,7 @@ def _check_out_of_bag_scores(is_missing: np.ndarray) -> None:
 # Calibrated probabilities, moved as little as the decisions require.
 
 
-_MIN_LEAD = 1e-9
+MIN_LEAD = 1e-9
 """Minimum lead of the predicted class."""
 
 
@@ -740,6 +740,10 @@ def fit_platt_scaling(scores: np.ndarray, training: TrainingData) -> np.ndarray:
     return np.array([slope, platt.intercept_[0] - slope * center])
 
 
+MAX_PROBABILITY = 1.0 - 1e-9
+"""Of a class among several, whose log-odds are finite."""
+
+
 def calibrated_log_odds(
     scores: np.ndarray, calibration: np.ndarray | list[np.ndarray]
 ) -> np.ndarray:
@@ -749,8 +753,7 @@ def calibrated_log_odds(
     if odds.shape[1] == 1:
         return odds
     success = np.maximum(expit(odds), np.finfo(float).tiny)
-    # The log-odds are finite.
-    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), 1.0 - 1e-9))
+    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), MAX_PROBABILITY))
 
 
 def find_operating_point(
@@ -798,8 +801,8 @@ def make_predicted_class_likeliest(probabilities: np.ndarray, classes: np.ndarra
     matched = np.minimum(matched, level[:, np.newaxis])
     matched[rows, classes] = level
     # Break the tie.
-    matched *= 1.0 - _MIN_LEAD
-    matched[rows, classes] += _MIN_LEAD
+    matched *= 1.0 - MIN_LEAD
+    matched[rows, classes] += MIN_LEAD
     return matched
 
 

@@ -1,0 +1,191 @@
+"""ONNX graphs that are written as NumPy expressions are: ``slope * scores + offset``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+
+_OPSETS = {"": 18, "ai.onnx.ml": 3}
+"""Versions of the operators: runtimes since 2023 know them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value of a graph. Operators add nodes to the graph."""
+
+    graph: Graph
+    name: str
+
+    def __add__(self, other: Operand) -> Value:
+        return self.graph.add("Add", self, other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.graph.add("Sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.graph.add("Sub", other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.graph.add("Mul", self, other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.graph.add("Div", self, other)
+
+    def __matmul__(self, other: Operand) -> Value:
+        return self.graph.add("MatMul", self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.graph.add("Greater", self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.graph.add("GreaterOrEqual", self, other)
+
+    def astype(self, dtype: type) -> Value:
+        """The value in another type."""
+        return self.graph.add("Cast", self, to=_element_type(dtype))
+
+    def flatten(self) -> Value:
+        """The value in one dimension."""
+        return self.graph.add("Reshape", self, [-1])
+
+    def columns(self, positions: np.ndarray | list[int]) -> Value:
+        """Some columns."""
+        return self.graph.add("Gather", self, positions, axis=1)
+
+    def row_sums(self) -> Value:
+        """Sums of the rows, (n_samples, 1)."""
+        return self.graph.add("ReduceSum", self, [1])
+
+
+Operand = Value | np.ndarray | list[int] | float
+
+
+class Output(NamedTuple):
+    """An output of a graph: its value, its type, and its shape without the samples."""
+
+    value: Value
+    dtype: np.dtype | type = float
+    shape: tuple[int, ...] = ()
+
+
+class ConversionError(ValueError):
+    """An estimator that skl2onnx does not convert, or not in double precision."""
+
+
+class Graph:
+    """A graph that is being written.
+
+    Numbers have double precision, so that hardly any sample changes sides of a threshold.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
+        self._inputs: list[ValueInfoProto] = []
+
+    def add(self, operator: str, *inputs: Operand, domain: str = "", **attributes: Any) -> Value:
+        """Add a node of one output. Inputs that are no values become constants."""
+        from onnx import helper
+
+        names = [one.name if isinstance(one, Value) else self._add_constant(one) for one in inputs]
+        output = f"{operator}_{len(self._nodes)}"
+        self._nodes.append(
+            helper.make_node(operator, names, [output], name=output, domain=domain, **attributes)
+        )
+        return Value(self, output)
+
+    def _add_constant(self, values: np.ndarray | list[int] | float) -> str:
+        """Add a constant, in which text is an object and numbers with decimals are double."""
+        from onnx import numpy_helper
+
+        array = np.asarray(values)
+        if array.dtype.kind in "OUT":
+            array = array.astype(object)
+        elif array.dtype.kind == "f":
+            array = array.astype(float)
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def add_input(self, name: str, dtype: np.dtype | type, n_columns: int) -> Value:
+        """Add an input of shape (n_samples, n_columns)."""
+        from onnx import helper
+
+        shape: list[str | int | None] = ["n_samples", n_columns]
+        self._inputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
+        return Value(self, name)
+
+    def embed(self, model: ModelProto, feeds: dict[str, Value]) -> list[Value]:
+        """Add the graph of a model whose inputs are values; return its outputs."""
+        from onnx import compose
+
+        part = compose.add_prefix_graph(model.graph, f"part_{len(self._nodes)}_")
+        for old, new in zip(model.graph.input, part.input, strict=True):
+            self._nodes.append(_identity(feeds[old.name].name, new.name))
+        self._nodes += part.node
+        self._constants += part.initializer
+        return [Value(self, output.name) for output in part.output]
+
+    def convert(
+        self, estimator: Any, inputs: dict[str, tuple[Value, Any]], **options: bool
+    ) -> list[Value]:
+        """Add what skl2onnx writes of an estimator whose inputs are values of skl2onnx's types."""
+        import skl2onnx
+        from onnx import checker, shape_inference
+
+        types = [(name, kind) for name, (_, kind) in inputs.items()]
+        failures = (
+            checker.ValidationError,
+            shape_inference.InferenceError,
+            NameError,  # an option that is not known
+            RuntimeError,
+            TypeError,
+            ValueError,
+        )
+        try:
+            part = skl2onnx.to_onnx(
+                estimator, initial_types=types, options=options or None, target_opset=_OPSETS
+            )
+            checker.check_model(part, full_check=True)
+        except failures as error:
+            raise ConversionError(
+                f"{type(estimator).__name__} cannot be exported, as skl2onnx does not convert it: "
+                f"{str(error)[:200]} Store the model by joblib or skops."
+            ) from error
+        return self.embed(part, {name: value for name, (value, _) in inputs.items()})
+
+    def finish(self, outputs: dict[str, Output]) -> ModelProto:
+        """The checked model with outputs of these names."""
+        from onnx import checker, helper
+
+        results = []
+        for name, (value, dtype, shape) in outputs.items():
+            self._nodes.append(_identity(value.name, name))
+            sizes: list[str | int | None] = ["n_samples", *shape]
+            results.append(helper.make_tensor_value_info(name, _element_type(dtype), sizes))
+        body = helper.make_graph(self._nodes, "skfair", self._inputs, results, self._constants)
+        versions = [helper.make_opsetid(*pair) for pair in _OPSETS.items()]
+        model = helper.make_model(body, opset_imports=versions, producer_name="skfair")
+        model.ir_version = helper.find_min_ir_version_for(versions)
+        checker.check_model(model, full_check=True)
+        return model
+
+
+def _identity(value: str, name: str) -> Any:
+    """A node that gives a value another name."""
+    from onnx import helper
+
+    return helper.make_node("Identity", [value], [name], name=f"{name}_identity")
+
+
+def _element_type(dtype: np.dtype | type) -> int:
+    """ONNX's number of a type."""
+    from onnx import helper
+
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
