@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._bound.units import MAX_EXPONENT, LogScale
 from skfair._onnx.estimators import write_linear, write_pair
-from skfair._onnx.graph import Graph, Output, Value
+from skfair._onnx.graph import Graph, ONNXModel, Output, Value
 from skfair._onnx.inputs import (
     Features,
     add_inputs,
@@ -18,20 +19,17 @@ from skfair._onnx.inputs import (
     write_group_number,
 )
 from skfair._onnx.rules import write_class_probabilities, write_rule, write_success
+from skfair._utils.api import MatrixLike
 from skfair.classification import ConstrainedClassifierCV
 from skfair.classification._classifiers import LinearClassifier
 from skfair.cluster import FairKMeans
 from skfair.regression import ConstrainedRegressorCV, LinearRegressor
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
-    from sklearn.base import BaseEstimator
-
     from skfair._fitting.linear import ConstrainedLinearEstimator
-    from skfair._utils.api import MatrixLike
 
 
-def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ModelProto:
+def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ONNXModel:
     """Write a fitted model as one ONNX graph, which needs neither skfair nor scikit-learn.
 
     Parameters
@@ -64,6 +62,27 @@ def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ModelProto:
     in single precision, and estimators that skl2onnx converts compute in it, so that a score within
     1e-6 of a threshold may be decided differently. An unknown group is an error of the runtime,
     unless ``handle_unknown="overall"``.
+
+    Read more in the :ref:`guide <deploying_onnx>`.
+
+    Examples
+    --------
+    Does the graph decide as the model does?
+
+    >>> import numpy as np
+    >>> import onnxruntime
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.export import to_onnx
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 2)) + 0.5 * sex[:, np.newaxis]
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> model = ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=sex)
+    >>> content = to_onnx(model, X).SerializeToString()
+    >>> session = onnxruntime.InferenceSession(content)
+    >>> labels, probabilities = session.run(None, {"X": X})
+    >>> int((labels != model.predict(X)).sum())
+    0
     """
     check_is_fitted(model)
     graph = Graph()

@@ -168,8 +168,8 @@ def test_iterates_of_a_wrapper_predict_by_the_features_of_their_rule():
     X = rng.normal(size=(400, 3)) + 0.8 * group[:, np.newaxis]
     y = (X.sum(axis=1) + rng.logistic(size=400) > 1).astype(int)
     model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.02)
-    kept = Predictions(X)
-    model.set_callbacks(kept).fit(X, y, sensitive_features=group)
+    listener = Predictions(X)
+    model.set_callbacks(listener).fit(X, y, sensitive_features=group)
     # The rule reads probabilities of groups, and the scores alone keep no bound.
     assert len(model.rule_coef_) == 2
-    assert len(kept.decisions) > 1
+    assert len(listener.decisions) > 1

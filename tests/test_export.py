@@ -1,6 +1,7 @@
 """Models exported to ONNX decide as ``predict`` does, by onnxruntime."""
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from scipy import sparse
@@ -23,12 +24,8 @@ from skfair.classification import (
     PartialParityClassifier,
 )
 from skfair.cluster import FairKMeans
+from skfair.export import to_onnx
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
-
-pytest.importorskip("skl2onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-
-from skfair.export import to_onnx  # noqa: E402
 
 GROUP = "sensitive_features"
 
@@ -65,7 +62,7 @@ def samples():
     return X, y.to_numpy(), sex, rng.choice(["x", "y"], n_samples)
 
 
-def encoded(last):
+def make_encoded(last):
     """A pipeline that scales numbers, encodes text, and ends in an estimator."""
     columns = make_column_transformer(
         (StandardScaler(), ["age", "children"]), (OneHotEncoder(), ["job"]), remainder="passthrough"
@@ -82,8 +79,8 @@ CLASSIFIERS = {
     "coefficients of groups": ConstrainedERMClassifier(group_interactions=True),
     "intercepts of groups": ConstrainedERMClassifier(group_interactions="intercept"),
     "partial parity": PartialParityClassifier(tolerance=0.1),
-    "logistic": ConstrainedClassifierCV(encoded(LOGISTIC), tolerance=0.05, pos_label="yes"),
-    "one model": ConstrainedClassifierCV(encoded(LOGISTIC), tolerance=0.05, ensemble=False),
+    "logistic": ConstrainedClassifierCV(make_encoded(LOGISTIC), tolerance=0.05, pos_label="yes"),
+    "one model": ConstrainedClassifierCV(make_encoded(LOGISTIC), tolerance=0.05, ensemble=False),
     "boosting": ConstrainedClassifierCV(BOOSTING, tolerance=0.05, pos_label="no"),
     "losses": ConstrainedClassifierCV(BOOSTING, constraint="equalized_odds_loss", tolerance=0.05),
     "forest": ConstrainedClassifierCV(
@@ -162,7 +159,7 @@ def test_a_graph_assigns_to_the_nearest_centre_by_numpy(samples):
 
 def test_a_pipeline_that_ends_in_a_fair_model_is_one_graph(samples):
     X, y, sex, _ = samples
-    model = encoded(ConstrainedERMClassifier(tolerance=0.05))
+    model = make_encoded(ConstrainedERMClassifier(tolerance=0.05))
     model.fit(X, y > 0.5, constrainedermclassifier__sensitive_features=sex)
     label = run(to_onnx(model, X), X)["label"]
     assert label.dtype == bool
@@ -245,14 +242,16 @@ def test_a_part_without_a_converter_is_named(samples):
     X, y, sex, _ = samples
     numbers = X[["age", "children"]]
 
-    class Own(LogisticRegression):
+    class ChangedLogisticRegression(LogisticRegression):
         """A classifier that skl2onnx does not know, and whose scores are not linear."""
 
         def decision_function(self, X):
             return super().decision_function(X) ** 3
 
-    model = ConstrainedClassifierCV(Own()).fit(numbers, y > 0.5, sensitive_features=sex)
-    with pytest.raises(ValueError, match="Own cannot be exported"):
+    model = ConstrainedClassifierCV(ChangedLogisticRegression()).fit(
+        numbers, y > 0.5, sensitive_features=sex
+    )
+    with pytest.raises(ValueError, match="ChangedLogisticRegression cannot be exported"):
         to_onnx(model, numbers)
 
 

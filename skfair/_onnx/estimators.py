@@ -65,10 +65,10 @@ def write_scores(graph: Graph, X: Value, estimator: BaseEstimator) -> Value:
         return write_linear(X, estimator.coef_, estimator.intercept_)
     if is_regressor(estimator):
         return graph.add("Reshape", _write_other(graph, X, estimator), [-1, 1])
-    kept = [1] if len(estimator.classes_) == 2 else np.arange(len(estimator.classes_))
+    columns = [1] if len(estimator.classes_) == 2 else np.arange(len(estimator.classes_))
     if hasattr(estimator, "decision_function"):
-        return _write_other(graph, X, estimator, zipmap=False, raw_scores=True).columns(kept)
-    success = _write_other(graph, X, estimator, zipmap=False).columns(kept)
+        return _write_other(graph, X, estimator, zipmap=False, raw_scores=True).columns(columns)
+    success = _write_other(graph, X, estimator, zipmap=False).columns(columns)
     return write_logit(graph, success * (1.0 - 2.0 * SOFTENING) + SOFTENING)
 
 

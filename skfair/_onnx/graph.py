@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import NodeProto, TensorProto, ValueInfoProto
 
 
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators: runtimes since 2023 know them."""
+
+
+class ONNXModel(Protocol):
+    """What users do with an `onnx.ModelProto`, a class that exists where onnx is installed."""
+
+    def SerializeToString(self) -> bytes:
+        """Return the content of a file, which runtimes read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +128,7 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
         return Value(self, name)
 
-    def embed(self, model: ModelProto, feeds: dict[str, Value]) -> list[Value]:
+    def embed(self, model: ONNXModel, feeds: dict[str, Value]) -> list[Value]:
         """Add the graph of a model whose inputs are values; return its outputs."""
         from onnx import compose
 
@@ -160,7 +167,7 @@ class Graph:
             ) from error
         return self.embed(part, {name: value for name, (value, _) in inputs.items()})
 
-    def finish(self, outputs: dict[str, Output]) -> ModelProto:
+    def finish(self, outputs: dict[str, Output]) -> ONNXModel:
         """The checked model with outputs of these names."""
         from onnx import checker, helper
 

@@ -318,7 +318,7 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
         calibrated = fit_score_columns(scored)
         constraint_events = find_checked_events(scored)
         columns = _choose_columns(scored, calibrated, loss)
-        without_groups = EventFeatures.without_events(constraint_events)
+        without_groups = EventFeatures.make_empty(constraint_events)
         errors = _count_errors(estimator, scored, calibrated)
         progress = FitProgressCallback(
             estimator,

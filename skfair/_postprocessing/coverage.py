@@ -391,7 +391,7 @@ def fit_spread(
 def fit_thresholds(estimator: BaseEstimator, scored: ScoredSamples) -> dict[str, Any]:
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
     columns = fit_score_columns(scored, calibrates=False)
-    features = EventFeatures.without_events(find_checked_events(scored))
+    features = EventFeatures.make_empty(find_checked_events(scored))
     fitted = prediction_attributes(scored, columns, features)
     of_sets, by_rule = estimator._score_sets(scored, columns.values)
     calibrations = _make_calibrations(estimator, scored, by_rule)

@@ -511,7 +511,7 @@ class EventFeatures(NamedTuple):
     compares_scores: bool
 
     @classmethod
-    def without_events(cls, constraint_events: ConstraintEvents) -> EventFeatures:
+    def make_empty(cls, constraint_events: ConstraintEvents) -> EventFeatures:
         """Return features that are the scores alone."""
         no_events = constraint_events.table[:, :0, :, :0]
         return cls([], no_events, [], constraint_events.compares_scores)

@@ -323,7 +323,7 @@ def fit_exposure_rule(
     with Subtask(estimator, scored.context, "offsets of groups"):
         columns = fit_score_columns(scored)
         constraint_events = find_checked_events(scored)
-        features = EventFeatures.without_events(constraint_events)
+        features = EventFeatures.make_empty(constraint_events)
         documents = _rank_documents(scored, columns.values[:, 0], query)
         # Where rankings by the scores alone keep the bound, no group is estimated.
         if scored.constraints and documents.violation(np.empty(0)):

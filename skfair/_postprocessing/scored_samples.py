@@ -100,14 +100,14 @@ class ScoringPlan(NamedTuple):
     context: CallbackContext
 
     @property
-    def tested(self) -> np.ndarray:
+    def tested_samples(self) -> np.ndarray:
         """Positions of the training samples that a fold tests, ascending."""
         return np.sort(np.concatenate([test for _, test in self.folds]))
 
     @property
     def tests_all(self) -> bool:
         """Whether each training sample is tested by a fold."""
-        return len(self.tested) == len(self.rows)
+        return len(self.tested_samples) == len(self.rows)
 
 
 class FoldScores(NamedTuple):
@@ -327,7 +327,7 @@ def _select_tested(
     estimator: BaseEstimator, plan: ScoringPlan, fitted: FoldScores
 ) -> TestedSamples:
     """Return the samples that a fold tests, to which rules are fitted."""
-    tested = plan.tested
+    tested = plan.tested_samples
     n_estimators = len(fitted.estimators)
     tests = [test for _, test in plan.folds]
     if plan.tests_all:

@@ -279,8 +279,8 @@ def fairness_front(
     >>> front = fairness_front(model, X, y, sensitive_features=sex, values=[0.02, 0.3])
     >>> front.to_frame()[["accuracy", "gap", "gap_low", "gap_high"]].round(2)
        accuracy   gap  gap_low  gap_high
-    0      0.55  0.04     0.00       0.1
-    1      0.71  0.34     0.28       0.4
+    0      0.53  0.05     0.00      0.12
+    1      0.71  0.34     0.28      0.40
     """
     check_model(estimator)
     specification = resolve_constraint(constraint)

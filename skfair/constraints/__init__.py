@@ -108,10 +108,10 @@ def resolve_constraints(
     Constraints without a bound of their own get `tolerance`. The other parameters are those of
     `find_constraints`, which lists the same constraints as they were passed.
     """
-    found = find_constraints(
+    resolved = find_constraints(
         constraint, tolerance, registry, base, takes_all=takes_all, is_real=is_real
     )
-    return [fill_tolerance(one, tolerance) for one in found]
+    return [fill_tolerance(one, tolerance) for one in resolved]
 
 
 def find_constraints(

@@ -436,7 +436,7 @@ class Calibration(Constraint):
 
     The expectation is over new samples, whose probabilities vary too. Limits of a claim allow for
     this variation, and for rare outcomes that are missing in the sample ([2]_). Limits of subgroups
-    are those of the samples at hand: given their probabilities.
+    are those of the samples in the audit: given their probabilities.
 
     Where base rates differ, groups that are calibrated have different error rates unless
     predictions are perfect ([1]_), so that fits keep constraints on errors or calibration. To
