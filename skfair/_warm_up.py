@@ -35,8 +35,8 @@ def fit_all(verbose: int) -> None:
         PartialParityClassifier(tolerance=0.2).fit(X, y, sensitive_features=groups)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), sensitive_features=groups)
         # Bounds that the order by score does not keep.
-        bounds = {"k": 4, "minimum": {0: [1, 1, 2, 2]}}
-        rerank([1, 2, 3, 4], [0] * 4, sensitive_features=[0, 0, 1, 1], **bounds)
+        bounds = {0: [1, 1, 2, 2]}
+        rerank([1, 2, 3, 4], [0] * 4, sensitive_features=[0, 0, 1, 1], k=4, minimum=bounds)
         # So many samples are in blocks, each of which a kernel evaluates.
         X, y, groups = _draw_data(150_000)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)

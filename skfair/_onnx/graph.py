@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from onnx import NodeProto, TensorProto, ValueInfoProto
+    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
@@ -128,7 +128,7 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
         return Value(self, name)
 
-    def embed(self, model: ONNXModel, feeds: dict[str, Value]) -> list[Value]:
+    def embed(self, model: ModelProto, feeds: dict[str, Value]) -> list[Value]:
         """Add the graph of a model whose inputs are values; return its outputs."""
         from onnx import compose
 

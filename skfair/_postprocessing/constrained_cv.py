@@ -416,7 +416,8 @@ def _fit_with_groups(
         confidence = estimator.confidence_level
         solution = check_feasibility_and_fit(features, request, chances, confidence)
     else:
-        solution = fit_selection(features, request, chances)
+        success = expit(columns.values[:, 0])
+        solution = fit_selection(features, request, success)
     return _RuleForm(features, request, *solution)
 
 

@@ -22,15 +22,14 @@ _N_DRAWN = 400
 
 
 def fit_selection(
-    features: EventFeatures, request: RuleRequest, chances: np.ndarray
+    features: EventFeatures, request: RuleRequest, success: np.ndarray
 ) -> tuple[ConstrainedProblem, Guarantee]:
-    """The solved problem and the guarantee of the highest scores that keep the constraints.
+    """Return the solved problem and the guarantee of the highest scores that keep the constraints.
 
-    Of rules that keep them the one is taken that selects most expected positives. ``chances`` are
-    those of `group_class_probabilities` of the features. Rules are drawn, and then moved at random.
+    Of rules that keep them the one is taken that selects most expected positives, by `success`, the
+    probabilities of the positive class. Rules are drawn, and then moved at random.
     """
     fitter = make_fitter(request)
-    success = chances[:, chances.shape[1] // 2 :].sum(axis=1)
     n_places = round(request.share * len(success))  # type: ignore[operator]
 
     def key(one: Candidate) -> tuple:
