@@ -240,7 +240,7 @@ def write_page_list(app, exception):
     if exception is not None or app.builder.format != "html":
         return
     project = tomllib.loads((HOME.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    site = project["urls"]["Documentation"]
+    site = project.get("urls", {}).get("Documentation", "")  # else links are relative
     guide = (HOME / "guide.rst").read_text(encoding="utf-8")
     lines = ["# skfair", "", f"> {project['description']}. Version {release}.", ""]
     for part in guide.split(":caption: ")[1:]:

@@ -2,6 +2,9 @@
 
 ``make release-check`` does all but the upload: these checks, the built sdist and wheel, and tests
 against the installed wheel. The workflow of releases passes the tag that started it.
+
+``python tests/release.py links`` lets the links of README.md lead to the site, as a package index
+shows no relative ones.
 """
 
 import re
@@ -11,8 +14,8 @@ import tomllib
 from pathlib import Path
 
 HOME = Path(__file__).parents[1]
-PLACEHOLDER = ".example/"
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
+LINK = re.compile(r"^(\[\w+\]: )(\S+)$", flags=re.MULTILINE)
 
 
 def read_version(module):
@@ -56,14 +59,51 @@ def tag_problems(version, tag):
         yield f"The tag of version {version} must be v{version}, but it is {tag!r}."
 
 
-def address_problems(urls):
-    """A sentence if a release would publish the placeholder of the site's address."""
-    if any(PLACEHOLDER in url for url in urls.values()):
+def address_problems(urls, readme):
+    """Sentences on addresses that the page of a package index would lack."""
+    if "Documentation" not in urls:
         yield (
-            "[project.urls] of pyproject.toml, SITE in skfair/_utils/documentation.py and the "
-            "links of README.md must be the address of the site, not a placeholder: "
-            f"{urls['Documentation']}"
+            "[project.urls] of pyproject.toml must name the site as Documentation, as SITE in "
+            "skfair/_utils/documentation.py does."
         )
+    relative = [link for _, link in LINK.findall(readme) if not link.startswith("https://")]
+    if relative:
+        yield (
+            f"README.md must have links to the site, but {relative[0]} is relative: run "
+            "`python tests/release.py links`."
+        )
+
+
+def link_to_site(readme, site):
+    """The README with links to pages of the site in the place of files of the repository."""
+    return LINK.sub(lambda match: match[1] + find_page(match[2], site), readme)
+
+
+def find_page(link, site):
+    """The address of the page that is made of a file of the repository."""
+    if link.startswith("https://"):
+        return link
+    path, hash_sign, anchor = link.partition("#")
+    page = _PAGES.get(path) or path.removeprefix("doc/").replace(".rst", ".html")
+    return site + page + hash_sign + anchor
+
+
+_PAGES = {
+    "CHANGELOG.md": "whats_new.html",
+    "examples/": "gallery/index.html",
+    "examples/tutorial/plot_from_data_to_decision.py": (
+        "gallery/tutorial/plot_from_data_to_decision.html"
+    ),
+}
+"""Pages by the files outside `doc` of which they are made."""
+
+
+def write_links():
+    """Let the links of README.md lead to the site."""
+    project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    path = HOME / "README.md"
+    readme = path.read_text(encoding="utf-8")
+    path.write_text(link_to_site(readme, project["urls"]["Documentation"]), encoding="utf-8")
 
 
 def main(tag=None):
@@ -73,10 +113,11 @@ def main(tag=None):
     changelog = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
     tags = subprocess.check_output(["git", "tag", "--list"], cwd=HOME, text=True).split()
     citation = (HOME / "CITATION.cff").read_text(encoding="utf-8")
+    readme = (HOME / "README.md").read_text(encoding="utf-8")
     missing = [
         *problems(version, changelog, set(tags) - {tag}),
         *citation_problems(version, changelog, citation),
-        *address_problems(project["urls"]),
+        *address_problems(project.get("urls", {}), readme),
         *(tag_problems(version, tag) if tag else ()),
     ]
     print(
@@ -88,4 +129,7 @@ def main(tag=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    if sys.argv[1:] == ["links"]:
+        write_links()
+    else:
+        main(*sys.argv[1:2])

@@ -5,6 +5,7 @@ import pytest
 from tests.release import (
     address_problems,
     citation_problems,
+    link_to_site,
     problems,
     read_version,
     tag_problems,
@@ -65,8 +66,29 @@ def test_a_tag_is_that_of_the_version():
     assert "v0.1.0.dev0" in next(tag_problems("0.1.0.dev0", "v0.1.0"))
 
 
+README = """See [the guide][guide], [examples][all] and [what is new][new].
+
+[guide]: doc/audit.rst#may-i
+[all]: examples/
+[new]: CHANGELOG.md
+"""
+
+
 def test_a_release_has_the_address_of_the_site():
     urls = {"Documentation": "https://skfair.example/"}
-    (sentence,) = address_problems(urls)
-    assert "https://skfair.example/" in sentence
-    assert list(address_problems({"Documentation": "https://docs.skfair.org/"})) == []
+    (sentence,) = address_problems({}, link_to_site(README, urls["Documentation"]))
+    assert "must name the site as Documentation" in sentence
+    (sentence,) = address_problems(urls, README)
+    assert "doc/audit.rst#may-i is relative" in sentence
+    assert list(address_problems(urls, link_to_site(README, urls["Documentation"]))) == []
+
+
+def test_links_of_the_readme_lead_to_pages_of_the_site():
+    site = "https://skfair.example/"
+    written = link_to_site(README, site)
+    assert written.splitlines()[2:] == [
+        "[guide]: https://skfair.example/audit.html#may-i",
+        "[all]: https://skfair.example/gallery/index.html",
+        "[new]: https://skfair.example/whats_new.html",
+    ]
+    assert link_to_site(written, site) == written

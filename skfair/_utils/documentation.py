@@ -1,19 +1,17 @@
-"""Address of the documentation, and links to it from notebooks."""
+"""Links to the documentation from notebooks."""
 
-SITE = "https://skfair.example/"
-"""Address of the documentation, as in ``[project.urls]``; a placeholder until there is one."""
-
-PLACEHOLDER = ".example/"
+SITE: str | None = None
+"""Address of the documentation, as in ``[project.urls]``; None until there is one."""
 
 
 class DocumentationLinkMixin:
     """Mixin of estimators whose HTML representation links their page of the reference.
 
-    There is no link while the address is a placeholder.
+    There is no link while the documentation has no address.
     """
 
-    _doc_link_module = "" if SITE.endswith(PLACEHOLDER) else "skfair"
-    _doc_link_template = SITE + "api/generated/skfair.{package}.{name}.html"
+    _doc_link_module = "skfair" if SITE else ""
+    _doc_link_template = f"{SITE}api/generated/skfair.{{package}}.{{name}}.html"
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         """Return the public package and the name of the class, for scikit-learn's link."""
