@@ -59,7 +59,7 @@ class AUCs(Estimates):
         self._areas, self._errors, self.sizes, self.counts, self._degrees = map(
             np.array, zip(*areas, strict=True)
         )
-        self.is_weighted = not np.allclose(self.sizes, self.counts)
+        self.is_weighted = bool((self.sizes < self.counts * (1.0 - 1e-9)).any())
         self._center = center
         self.values = self._areas - center
 

@@ -40,6 +40,9 @@ def check_level(level: float, name: str = "confidence_level") -> float:
 _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
 
+_ROUNDING_OF_WEIGHTS = 1e-8  # sums of 10 million equal weights are exact to 1e-9
+_ROUNDING_OF_SUMS = 1e-9  # squares of weights that differ by less than .003 %
+
 
 class Estimates(ABC):
     """Estimates for events, such as the rates of groups, with their confidence limits.
@@ -162,7 +165,9 @@ class _EventMeans(Estimates):
         n = events.member_counts
         self.n_units = np.bincount(event, n, n_events).astype(np.intp)
         kish = 1.0 / np.bincount(event, shares**2 / n, n_events)
-        self.is_weighted = not np.allclose(kish, self.n_units)
+        # Equal weights are shares of 1 / n_units each.
+        relative = shares / n * self.n_units[event]
+        self.is_weighted = bool((np.abs(relative - 1.0) > _ROUNDING_OF_WEIGHTS).any())
         # Equal weights are counted, so that rounding never exceeds the range of the values.
         weights = shares if self.is_weighted else n
         totals = np.bincount(event, weights, n_events)
@@ -256,13 +261,15 @@ class Rates(_EventMeans):
         rates.n_units = np.where(
             np.isclose(rates.counts, integers, rtol=1e-9), integers, rates.counts
         )
-        rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
+        # Weights that differ by a share d lower Kish's size by about d^2.
+        kish = totals**2 / squares
+        rates.is_weighted = bool((kish < rates.counts * (1.0 - _ROUNDING_OF_SUMS)).any())
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
         deviations = hits[:, 2] * (1.0 - rates.values) ** 2 + misses[:, 2] * rates.values**2
         rates._error_variances = deviations / totals**2
         rates._unit_contributions = None
-        rates._set_sizes(totals**2 / squares)
+        rates._set_sizes(kish)
         return rates
 
     def limits(self, level: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
