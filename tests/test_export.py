@@ -65,7 +65,9 @@ def samples():
 def make_encoded(last):
     """A pipeline that scales numbers, encodes text, and ends in an estimator."""
     columns = make_column_transformer(
-        (StandardScaler(), ["age", "children"]), (OneHotEncoder(), ["job"]), remainder="passthrough"
+        (StandardScaler(), ["age", "children"]),
+        (OneHotEncoder(), ["job"]),
+        ("passthrough", ["owner"]),
     )
     return make_pipeline(columns, last)
 
