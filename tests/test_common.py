@@ -547,6 +547,16 @@ def test_a_frame_gives_feature_names_and_the_same_model(estimator, data, model_o
     )
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("estimator", PREDICTING)
+def test_a_series_is_no_table_of_one_row(estimator, data, model_of_frame):
+    model = model_of_frame(estimator)
+    frame = to_frame(data)
+    for series in (frame.iloc[0], frame["x"]):
+        with pytest.raises(ValueError, match="Expected a 2-dimensional container but got .*Series"):
+            predict(model, data, X=series)
+
+
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("estimator", ESTIMATORS)

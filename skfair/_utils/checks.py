@@ -419,6 +419,8 @@ def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
             "X must be a table with a row for each sample, but it is a dict: pass "
             "pd.DataFrame([X]) if this is one sample, or pd.DataFrame(X) if its values are columns."
         )
+    if isinstance(X, pd.Series):
+        return ""  # scikit-learn says that a row must be a DataFrame
     table = to_pandas_table(X)
     dates = [name for name, one in getattr(table, "dtypes", {}).items() if one.kind in "mM"]
     if dates:
