@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import optimize, sparse
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.random import sample_without_replacement
@@ -27,7 +26,6 @@ from skfair._groups.arguments import FitArguments
 from skfair._groups.events import DocumentPairs
 from skfair._groups.known import warn_of_missing_marks
 from skfair._groups.samples import check_lengths, check_metric_input, check_samples
-from skfair._kernels.prefix_counts import count_states, find_best_order
 from skfair._partitions.collections import check_alignment
 from skfair._postprocessing.constrained_cv import ConstrainedCV, store_outcome
 from skfair._postprocessing.exposure import fit_exposure_rule, round_ties
@@ -36,6 +34,14 @@ from skfair._postprocessing.query_rankers import (
     QueryRanker,
     find_query_arguments,
     unwrap_rankers,
+)
+from skfair._postprocessing.quotas import (
+    are_disjoint,
+    find_best_ranks,
+    merge_lists,
+    rank_within,
+    read_bounds,
+    warn_of_infeasible_queries,
 )
 from skfair._postprocessing.scored_samples import score_samples
 from skfair._problems.model import moments
@@ -47,7 +53,6 @@ from skfair._utils.checks import (
     check_in_memory,
     explain_conversion,
     is_int,
-    join_names,
     refuse_fractions,
     to_floats,
     warn,
@@ -65,7 +70,6 @@ from skfair._utils.parameters import (
 from skfair._utils.sklearn import HasMethods, StrOptions, count_samples, with_callbacks
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
-from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.losses import Loss, LossName
 from skfair.solvers import Solver, SolverName
 
@@ -654,11 +658,6 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
 
 # A quota of first ranks, without any fit.
 
-_MAX_STATES = 5_000_000
-"""Numbers of documents of each cell that a search visits, in about .6 s."""
-_PROGRAM_SECONDS = 60.0
-_MAX_SCALED_LOSS = 1e3  # of a score below the best, in units of the range of the k best
-
 
 def rerank(
     scores: ArrayLike,
@@ -740,279 +739,17 @@ def rerank(
     query = _encode_queries(query_id, len(costs))
     if not is_int(k):
         raise argument_error(f"k must be a number of ranks of at least 1; got {k!r}.")
-    bounds = _read_bounds(samples.groups, minimum or {}, maximum or {}, k)
-    # Numbers of groups that do not overlap, in the first k ranks alone: lists are merged.
-    if all(one.is_of_group and not one.has_prefixes for one in bounds):
-        is_first = _merge_lists(costs, query.codes, samples.groups.codes, bounds, k)
-        ranks = _rank_within((query.codes,), costs, ~is_first)
+    bounds = read_bounds(samples.groups, minimum or {}, maximum or {}, k)
+    if are_disjoint(bounds):
+        is_first = merge_lists(costs, query.codes, bounds, k)
+        ranks = rank_within((query.codes,), costs, ~is_first)
     else:
-        ranks = _rank_within((query.codes,), costs)
+        ranks = rank_within((query.codes,), costs)
         for number in range(len(query.names)):
             rows = np.flatnonzero(query.codes == number)
-            ranks[rows] = _solve_ranks(costs[rows], [one.restrict(rows) for one in bounds], k)
-    _warn_of_infeasible_queries(query, ranks, bounds)
+            ranks[rows] = find_best_ranks(costs[rows], [one.restrict(rows) for one in bounds], k)
+    warn_of_infeasible_queries(query, ranks, bounds)
     return ranks
-
-
-class _PrefixBound(NamedTuple):
-    """Bounds on the number of documents of one group in each prefix of the first k ranks."""
-
-    name: Any
-    is_member: np.ndarray  # (n_documents,)
-    low: np.ndarray  # (k,)
-    high: np.ndarray
-    is_of_group: bool  # and not of the value of one of several attributes
-    has_prefixes: bool
-
-    def restrict(self, rows: np.ndarray) -> _PrefixBound:
-        """The bounds on the documents of one query."""
-        return self._replace(is_member=self.is_member[rows])
-
-    def keeps(self, ranks: np.ndarray, k: int) -> bool:
-        """Return whether the first k ranks of one query keep the bounds."""
-        counts = np.bincount(ranks[self.is_member] - 1, minlength=k)[:k].cumsum()
-        return bool(((self.low[:k] <= counts) & (counts <= self.high[:k])).all())
-
-
-def _read_bounds(groups: Groups, minimum: dict, maximum: dict, k: int) -> list[_PrefixBound]:
-    """The bounds of all groups that have any; raise for those that no ranking keeps."""
-    low, high = _read_numbers("minimum", minimum, k, 0), _read_numbers("maximum", maximum, k, k)
-    attributes = groups.attributes or ()
-    bounds = []
-    for key in dict.fromkeys([*low, *high]):
-        attribute, name = key
-        if attribute is None:
-            is_member = np.array([one == name for one in groups.names])[groups.codes]
-        elif attribute in attributes:
-            column = groups.labels[:, [*attributes].index(attribute)]
-            is_member = (column == name)[groups.codes]
-        else:
-            raise argument_error(
-                f"minimum and maximum must name attributes of sensitive_features, {[*attributes]}, "
-                f"where they hold dicts by group, but name {attribute!r}."
-            )
-        lows, has_low = low.get(key, (np.zeros(k, dtype=int), False))
-        highs, has_high = high.get(key, (np.full(k, k), False))
-        if (lows > highs).any():
-            limit = "maximum" if key in high else f"k={k}"
-            raise argument_error(
-                f"minimum must not exceed {limit}, but does for {name!r}: {lows[lows > highs][0]} "
-                f"and {highs[lows > highs][0]}. Lower the one, or raise the other."
-            )
-        prefixes = has_low or has_high
-        bounds.append(_PrefixBound(name, is_member, lows, highs, attribute is None, prefixes))
-    for attribute in {attribute for attribute, _ in low}:
-        total = sum(numbers for (one, _), (numbers, _) in low.items() if one == attribute)
-        is_list = any(has for (one, _), (_, has) in low.items() if one == attribute)
-        limits = np.arange(1, k + 1) if is_list else np.full(k, k)
-        if (total > limits).any():
-            at = np.flatnonzero(total > limits)[0]
-            raise argument_error(
-                "minimum must be numbers of which the sum is at most that of the ranks, but there "
-                f"is a sum of {total[at]} for {limits[at]} ranks; the sum is at most k={k}. Lower "
-                "them, or raise k."
-            )
-    return bounds
-
-
-def _read_numbers(argument: str, numbers: dict, k: int, absent: int) -> dict:
-    """Numbers for every prefix, and whether these were passed, by attribute (or None) and group.
-
-    A number for the first k ranks is one for the last prefix, where `absent` bounds no other.
-    """
-    if not isinstance(numbers, dict):
-        raise argument_error(
-            f"{argument} must be a dict of numbers of documents by group, such as {{'b': 1}}; got "
-            f"{numbers!r}."
-        )
-    read = {}
-    for attribute, of_groups in numbers.items():
-        is_nested = isinstance(of_groups, dict)
-        for name, value in of_groups.items() if is_nested else [(attribute, of_groups)]:
-            values = [value] if is_int(value, 0) else value
-            is_list = isinstance(value, list | tuple | np.ndarray) and len(value) == k
-            if not (is_int(value, 0) or is_list) or not all(is_int(one, 0) for one in values):
-                raise argument_error(
-                    f"{argument} must be a dict of numbers of documents by group, such as "
-                    f"{{'b': 1}}, or of lists of a number for each of the first k={k} prefixes; "
-                    f"got {value!r} for {name!r}."
-                )
-            prefixes = np.full(k, absent)
-            prefixes[-len(values) :] = values
-            read[attribute if is_nested else None, name] = prefixes, is_list
-    return read
-
-
-def _merge_lists(
-    costs: np.ndarray, query: np.ndarray, groups: np.ndarray, bounds: list[_PrefixBound], k: int
-) -> np.ndarray:
-    """Whether each document is among the first k of its query, of the best scores in the bounds."""
-    required, allowed = np.zeros(len(costs), dtype=int), np.full(len(costs), len(costs))
-    for one in bounds:
-        required[one.is_member] = one.low[-1]
-        allowed[one.is_member] = one.high[-1]
-    # The best documents of each group and query are among the first k, as many as it requires.
-    within = _rank_within((query, groups), costs)
-    # The others follow, as far as there are ranks left: at last those above a maximum.
-    return _rank_within((query,), costs, within > allowed, within > required) <= k
-
-
-class _Cells(NamedTuple):
-    """Documents of one query by cell: those of a cell count in the same bounds.
-
-    A cell ranks its documents by score, those of equal scores by row. Only the first k of a cell
-    can be among the first k of the query.
-    """
-
-    rows: np.ndarray  # (n_cells, k) row of the 1st, 2nd, ... document of a cell
-    scores: np.ndarray  # (n_cells, k)
-    sizes: np.ndarray  # (n_cells,) number of documents, at most k
-    is_member: np.ndarray  # (n_bounds, n_cells)
-    low: np.ndarray  # (n_bounds, k)
-    high: np.ndarray  # (n_bounds, k)
-
-    @classmethod
-    def make(cls, costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> _Cells:
-        """The cells of the documents of a query under bounds."""
-        of_documents = np.array([one.is_member for one in bounds])
-        is_member, codes = np.unique(of_documents, axis=1, return_inverse=True)
-        codes = codes.ravel()
-        places = _rank_within((codes,), costs) - 1
-        n_cells = is_member.shape[1]
-        rows = np.zeros((n_cells, k), dtype=np.int64)
-        scores = np.zeros((n_cells, k))
-        candidates = np.flatnonzero(places < k)
-        rows[codes[candidates], places[candidates]] = candidates
-        scores[codes[candidates], places[candidates]] = -costs[candidates]
-        return cls(
-            rows=rows,
-            scores=scores,
-            sizes=np.bincount(codes[candidates]),
-            is_member=is_member,
-            low=np.array([one.low[:k] for one in bounds]),
-            high=np.array([one.high[:k] for one in bounds]),
-        )
-
-
-def _solve_ranks(costs: np.ndarray, bounds: list[_PrefixBound], k: int) -> np.ndarray:
-    """Ranks of the documents of one query, whose first k keep bounds at the largest value."""
-    k = min(k, len(costs))
-    by_score = _rank_within((np.zeros(len(costs), dtype=int),), costs)
-    if all(one.keeps(by_score, k) for one in bounds):
-        return by_score
-    cells = _Cells.make(costs, bounds, k)
-    attention = 1.0 / np.log2(2.0 + np.arange(k))
-    if count_states(cells.sizes, k)[0].sum() <= _MAX_STATES:
-        cell_of_rank = find_best_order(
-            cells.scores, cells.sizes, attention, cells.is_member, cells.low, cells.high
-        )
-    else:
-        cell_of_rank = _solve_program(cells, attention)
-    # The documents of each cell take its ranks by score.
-    places = _rank_within((cell_of_rank,), np.arange(k)) - 1
-    first = np.full(len(costs), k)
-    first[cells.rows[cell_of_rank, places]] = np.arange(k)
-    return _rank_within((np.zeros(len(costs), dtype=int),), costs, first)
-
-
-def _solve_program(cells: _Cells, attention: np.ndarray) -> np.ndarray:
-    """Cell of the document at each rank, (k,), by an integer program of documents and ranks."""
-    k = len(attention)
-    # A pair is a document that may have a rank: the i-th of a cell cannot rank above i.
-    is_pair = (np.arange(k) < cells.sizes[:, np.newaxis])[..., np.newaxis] & np.tri(k, dtype=bool).T
-    cell, place, rank = np.nonzero(is_pair)
-    n_pairs, n_counts = len(cell), cells.low.size
-    # HiGHS loses differences of costs below 1e-7: no score may be far below the k best.
-    best = np.sort(cells.scores[np.arange(k) < cells.sizes[:, np.newaxis]])[::-1][:k]
-    score_range = max(best[0] - best[-1], np.finfo(float).tiny)
-    scaled = np.maximum((cells.scores - best[0]) / score_range, -_MAX_SCALED_LOSS)
-    # The counts of a prefix plus what they lack, minus what they have too much of, keep its bounds.
-    # A missed bound costs more than all scores together.
-    slack_costs = np.full(2 * n_counts, 2.0 * k * -scaled.min())
-    objective = np.concatenate((-scaled[cell, place] * attention[rank], slack_costs))
-    pairs = np.arange(n_pairs)
-    one_document = sparse.csr_array(
-        (np.ones(n_pairs), (cell * k + place, pairs)), shape=(cells.rows.size, n_pairs)
-    )
-    one_rank = sparse.csr_array((np.ones(n_pairs), (rank, pairs)), shape=(k, n_pairs))
-    in_prefixes = sparse.csr_array(np.tri(k)) @ one_rank  # (k, n_pairs)
-    counts = sparse.vstack([in_prefixes.multiply(row[cell]) for row in cells.is_member])
-    slack = sparse.eye_array(n_counts)
-    no_slack = sparse.csr_array((cells.rows.size + k, 2 * n_counts))
-    is_chosen = np.arange(len(objective)) < n_pairs
-    solved = optimize.milp(
-        objective,
-        integrality=is_chosen,
-        bounds=optimize.Bounds(0.0, np.where(is_chosen, 1.0, np.inf)),
-        constraints=[
-            optimize.LinearConstraint(
-                sparse.hstack((sparse.vstack((one_document, one_rank)), no_slack)),
-                np.repeat([0.0, 1.0], [cells.rows.size, k]),
-                1.0,
-            ),
-            optimize.LinearConstraint(
-                sparse.hstack((counts, slack, -slack)), cells.low.ravel(), cells.high.ravel()
-            ),
-        ],
-        options={"mip_rel_gap": 1e-6, "time_limit": _PROGRAM_SECONDS},
-    )
-    if solved.x is None:
-        raise RuntimeError(
-            f"No ranking of {cells.sizes.sum()} documents was found in {_PROGRAM_SECONDS:g} s. "
-            "Bound fewer groups, or pass a smaller k."
-        )
-    if solved.status == 1:  # the time is over
-        warn(
-            f"The best ranking within the bounds was not found in {_PROGRAM_SECONDS:g} s: the mean "
-            f"of score times attention may lack {100 * solved.mip_gap:.2g} % of the largest one. "
-            "Bound fewer groups, or pass a smaller k.",
-            ConvergenceWarning,
-        )
-    cell_of_rank = np.empty(k, dtype=np.int64)
-    taken = solved.x[:n_pairs] > 0.5
-    cell_of_rank[rank[taken]] = cell[taken]
-    return cell_of_rank
-
-
-def _rank_within(codes: tuple[np.ndarray, ...], *keys: np.ndarray) -> np.ndarray:
-    """Rank of each document, from 1 on, among those of equal codes: by the last key first."""
-    order = np.lexsort((*keys, *codes))
-    is_first = np.any([np.diff(one[order], prepend=-1) != 0 for one in codes], axis=0)
-    positions = np.arange(len(order))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = 1 + positions - np.maximum.accumulate(positions * is_first)
-    return ranks
-
-
-def _warn_of_infeasible_queries(
-    query: Groups, ranks: np.ndarray, bounds: list[_PrefixBound]
-) -> None:
-    """Warn of queries whose documents cannot keep the bounds, once for each of the groups."""
-    statements: dict[Any, str] = {}
-    for one in bounds:
-        if len(query.names) > 1 and one.low.any() and not one.is_member.any():
-            # One sentence for all queries: the name may be misspelt.
-            statements[one.name] = f"no document is of group {one.name!r}"
-            continue
-        prefixes = np.arange(len(one.low)) if one.has_prefixes else [len(one.low) - 1]
-        for prefix in prefixes:
-            inside = one.is_member & (ranks <= prefix + 1)
-            counts = np.bincount(query.codes[inside], minlength=len(query.names))
-            is_outside = (counts < one.low[prefix]) | (counts > one.high[prefix])
-            for q in np.flatnonzero(is_outside).tolist():
-                side = "at least" if counts[q] < one.low[prefix] else "at most"
-                limit = one.low[prefix] if side == "at least" else one.high[prefix]
-                statements.setdefault(
-                    (q, one.name),
-                    f"{query.names[q]!r} has {counts[q]} of {one.name!r} among the first "
-                    f"{prefix + 1}, where {side} {limit} are required",
-                )
-    if statements:
-        warn(
-            "minimum and maximum cannot be kept by the documents of all queries: "
-            f"{join_names(statements.values())}. They are missed by as little as possible.",
-            InfeasibleConstraintWarning,
-        )
 
 
 __all__ = ["ConstrainedRanker", "ConstrainedRankerCV", "rerank"]

@@ -130,6 +130,7 @@ MAY_IMPORT = {
         "exceptions",
         "_fitting",
         "_groups",
+        "_kernels",
         "losses",
         "metrics",
         "_partitions",

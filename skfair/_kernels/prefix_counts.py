@@ -42,7 +42,7 @@ def find_best_order(scores, sizes, attention, is_member, low, high):
     n_largest = n_states[0].max()  # states of a prefix
     last_cells = np.empty(n_states[0, 1:].sum(), dtype=np.int32)
     misses = np.zeros((2, n_largest), dtype=np.int64)
-    values = np.zeros((2, 2, n_largest))
+    values = np.zeros((2, n_largest))
     cells = np.empty(n_ranks, dtype=np.int64)
     _search_orders(
         scores, sizes, attention, is_member, low, high, n_states, misses, values, last_cells, cells
@@ -83,21 +83,6 @@ def _count_misses(counts, is_member, low, high, prefix):
 
 
 @helper
-def _rounding_error(left, right, total):
-    """What the rounded sum of two numbers lacks."""
-    added = total - left
-    return (left - (total - added)) + (right - added)
-
-
-@helper
-def _is_better(order, other):
-    """Whether an order (misses, value, what rounding took from it) is better than another."""
-    if order[0] != other[0]:
-        return order[0] < other[0]
-    return (order[1] - other[1]) + (order[2] - other[2]) > 0.0
-
-
-@helper
 def _follow_path(state, counts, n_states, last_cells, cells):
     """Fill the cell at each rank on the best path to a state of the last prefix."""
     first_state = len(last_cells)  # of a prefix, among the states of all
@@ -127,9 +112,8 @@ def _search_orders(
     """Fill the last cell of the best order to each state, and the cells of the best order.
 
     A state is the counts of a prefix. The states of a prefix are numbered in lexicographic order,
-    and those of all prefixes follow each other in ``last_cells``. ``misses`` is (2, n) and
-    ``values`` (2, 2, n), for the states of a prefix and the next one: a sum, and what rounding
-    took from it, as a masked score may be 1e12 times as large as the others.
+    and those of all prefixes follow each other in ``last_cells``. ``misses`` and ``values`` are
+    (2, n), for the states of a prefix and the next one.
     """
     counts = np.empty(len(sizes), dtype=np.int64)
     best_counts = np.empty(len(sizes), dtype=np.int64)
@@ -141,7 +125,8 @@ def _search_orders(
         _fill_from_last(counts, 0, taken, sizes)
         for state in range(n_states[0, taken]):
             # The best order to these counts ends with a document of one of the cells.
-            best = (np.int64(0), 0.0, 0.0)
+            fewest = np.int64(0)
+            largest = 0.0
             last_cell = -1
             # The number of the counts with one document less is smaller by the counts between.
             previous = state
@@ -150,27 +135,23 @@ def _search_orders(
                 previous -= n_states[cell + 1, left]
                 if counts[cell] > 0:
                     gain = attention[taken - 1] * scores[cell, counts[cell] - 1]
-                    value = values[before, 0, previous]
-                    total = value + gain
-                    error = values[before, 1, previous] + _rounding_error(value, gain, total)
-                    order = (misses[before, previous], total, error)
-                    if last_cell < 0 or _is_better(order, best):
-                        best = order
+                    value = values[before, previous] + gain
+                    missed = misses[before, previous]
+                    is_fewer = missed < fewest
+                    if last_cell < 0 or is_fewer or (missed == fewest and value > largest):
+                        fewest = missed
+                        largest = value
                         last_cell = cell
                 left -= counts[cell]
                 previous += n_states[cell + 1, left]
             last_cells[first_state + state] = last_cell
-            fewest = best[0] + _count_misses(counts, is_member, low, high, taken - 1)
+            fewest += _count_misses(counts, is_member, low, high, taken - 1)
             misses[now, state] = fewest
-            values[now, 0, state] = best[1]
-            values[now, 1, state] = best[2]
+            values[now, state] = largest
             # The best state of the last prefix is the end of the best path.
-            leader = (
-                misses[now, best_state],
-                values[now, 0, best_state],
-                values[now, 1, best_state],
-            )
-            if state == 0 or _is_better((fewest, best[1], best[2]), leader):
+            is_fewer = fewest < misses[now, best_state]
+            is_larger = fewest == misses[now, best_state] and largest > values[now, best_state]
+            if state == 0 or is_fewer or is_larger:
                 best_state = state
                 best_counts[:] = counts
             _move_to_next_state(counts, sizes)
