@@ -670,15 +670,14 @@ def rerank(
 ) -> np.ndarray:
     r"""Rank documents by score, with bounds on each group's number among the first of every query.
 
-    No other ranking that keeps the bounds has a larger mean of score times attention. With numbers
-    for groups that do not overlap, this holds whatever attention falls with the rank: the lists of
-    the groups, each sorted by score, are merged. With bounds on every prefix, as in FA*IR ([1]_),
-    or on several attributes, it holds for the attention :math:`1 / \log_2(1 + \operatorname{rank})`
-    of the first k ranks: a dynamic program finds the best numbers of documents of every
-    intersection among the first 1, 2, ..., k. Where a query has more than 5 million such numbers
-    (100 ranks of 4 intersections and 20 of 8 have fewer), an integer program is solved to a
-    relative gap of 1e-6. It has 60 s, and a warning says what may be missing then. All others
-    follow by score.
+    Bounds are numbers, or shares of the first k ranks: "at least 3", or "at least 40 %". No other
+    ranking that keeps them has a larger mean of score times attention. With bounds on groups that
+    do not overlap, this holds whatever attention falls with the rank. With bounds on every prefix,
+    as in FA*IR ([1]_), or on several attributes, it holds for the attention
+    :math:`1 / \log_2(1 + \operatorname{rank})` of the first k ranks. All other documents follow by
+    score.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------
@@ -692,12 +691,14 @@ def rerank(
     k : int
         Number of first ranks of a query, for which the bounds are.
     minimum : dict, default=None
-        Minimum number of documents by group, as in ``{"b": 3}``; others have none. A list has a
-        number for each prefix, which are the first 1, 2, ..., k ranks: ``{"b": [0, 1, 1, 2]}``.
-        With several attributes, groups are tuples of their labels, or values of single attributes,
-        as in ``{"sex": {"f": 2}, "age": {"old": 1}}``. None: no group has one.
+        Minimum number of documents by group, as in ``{"b": 3}``; others have none. A float from 0.0
+        to 1.0 is a share of the first k ranks, rounded up: with k=10, ``{"b": 0.25}`` requires 3. A
+        list has a number for each prefix, which are the first 1, 2, ..., k ranks:
+        ``{"b": [0, 1, 1, 2]}``. With several attributes, groups are tuples of their labels, or
+        values of single attributes, as in ``{"sex": {"f": 2}, "age": {"old": 0.5}}``. None: no
+        group has one.
     maximum : dict, default=None
-        Maximum number of documents by group, in the same form.
+        Maximum number of documents by group, in the same form. Shares are rounded down.
 
     Returns
     -------
@@ -707,8 +708,11 @@ def rerank(
     Raises
     ------
     ValueError
-        If k, the numbers or the data are invalid. The minimum numbers of an attribute may not
-        exceed a prefix together, and none may exceed the maximum.
+        If k, the numbers or the data are invalid, or a bound names a group of no document. The
+        minimum numbers of an attribute may not exceed a prefix together, and none may exceed the
+        maximum.
+    RuntimeError
+        If an integer program has found no ranking of a query after 60 s.
 
     Warns
     -----
@@ -717,6 +721,17 @@ def rerank(
         group. The numbers by which bounds are missed are then as small as possible in all.
     ConvergenceWarning
         If an integer program is stopped after 60 s, before it has shown that its ranking is best.
+
+    Notes
+    -----
+    Documents of an intersection of groups rank by score. So an order is a path of numbers: how many
+    documents of each intersection are among the first 1, 2, ..., k. A dynamic program finds the
+    best path, in memory and time in proportion to these numbers. If a query has more than 5 million
+    (100 ranks of 4 intersections and 20 of 8 have fewer), integer programs find the best order.
+
+    Scores may lie far from the others, for example -1e9 for documents to avoid: these are among the
+    first k only if the bounds need them. A step between two scores that exceeds the sum of all
+    smaller steps by a factor of a million counts as a million times that sum.
 
     References
     ----------
@@ -732,6 +747,8 @@ def rerank(
     [1, 2, 4, 3, 5]
     >>> rerank(scores, [1] * 5, sensitive_features=group, k=4, maximum={"a": [1, 1, 2, 2]}).tolist()
     [1, 3, 5, 2, 4]
+    >>> rerank(scores, [1] * 5, sensitive_features=group, k=4, minimum={"b": 0.5}).tolist()
+    [1, 2, 5, 3, 4]
     """
     columns = {"scores": scores, "query_id": query_id}
     samples, (checked, _) = check_metric_input(sensitive_features, None, **columns)  # type: ignore[arg-type]

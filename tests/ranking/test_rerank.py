@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair import ranking
+from skfair._postprocessing import quotas
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.ranking import rerank
 
@@ -84,6 +84,16 @@ def draw_bounds(seed, rng, k):
     ][seed % 4]
 
 
+def drop_absent(bounds, columns):
+    """Bounds on the groups that occur: other names are errors."""
+    if all(isinstance(value, dict) for value in bounds.values()):
+        return {
+            number: drop_absent(of_values, columns[:, number])
+            for number, of_values in bounds.items()
+        }
+    return {name: value for name, value in bounds.items() if name in columns}
+
+
 def count_misses(ranks, columns, k, minimum, maximum):
     """By how many documents each ranking misses the bounds in all prefixes together."""
     shortfalls = np.zeros(len(ranks), dtype=int)
@@ -110,6 +120,7 @@ def test_maxima_and_prefixes_are_kept_at_the_largest_gain_of_all_rankings(seeds)
         k = int(rng.integers(2, 7))
         minimum, maximum = draw_bounds(seed, rng, k)
         groups = columns if seed % 4 == 3 else columns[:, 0]
+        minimum, maximum = drop_absent(minimum, groups), drop_absent(maximum, groups)
         bounds = {"k": k, "minimum": minimum, "maximum": maximum}
         ranks = rerank(scores, np.zeros(8), sensitive_features=groups, **bounds)
         attention = np.where(np.arange(8) < k, 1.0 / np.log2(2.0 + np.arange(8)), 0.0)
@@ -122,30 +133,50 @@ def test_maxima_and_prefixes_are_kept_at_the_largest_gain_of_all_rankings(seeds)
         assert attention[ranks - 1] @ scores == pytest.approx(largest, abs=1e-9)
 
 
+def sum_exactly(order, scores, attention):
+    """The sum of score times attention without rounding."""
+    gains = attention[: len(order)] * scores[order]
+    return sum(Fraction(one) for one in gains.tolist())
+
+
 @pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
-@pytest.mark.parametrize("exponent", [3, 6, 9, 12])
+@pytest.mark.parametrize("max_states", [quotas._MAX_STATES, 0], ids=["search", "program"])
+@pytest.mark.parametrize("mask", [-1e3, -1e6, -1e9, -1e12, -1e30, np.finfo(np.float32).min, 1e15])
 @pytest.mark.parametrize("seed", range(5))
-def test_masked_scores_leave_the_order_of_the_others_exact(seed, exponent):
-    rng = np.random.default_rng((seed, exponent))
+def test_scores_far_from_the_others_leave_their_order_exact(seed, mask, max_states, monkeypatch):
+    monkeypatch.setattr(quotas, "_MAX_STATES", max_states)
+    rng = np.random.default_rng((seed, 1))
     scores = rng.normal(size=7)
-    scores[:2] = -(10.0**exponent)
-    columns = np.c_[rng.choice(["a", "b"], 7), rng.choice(["x", "y"], 7)]
+    scores[:2] = mask
+    columns = np.c_[["a", "b"] * 3 + ["b"], rng.permutation(["x", "x", "x", "x", "y", "y", "y"])]
     minimum = {0: {"a": [0, 1, 1, 2]}, 1: {"x": [1, 1, 2, 3]}}
     ranks = rerank(scores, np.zeros(7), sensitive_features=columns, k=4, minimum=minimum)
-    attention = np.append(1.0 / np.log2(2.0 + np.arange(4)), np.zeros(3))
     rankings = np.array(list(permutations(range(1, 8))))
     shortfalls = count_misses(rankings, columns, 4, minimum, {})
-    best = rankings[shortfalls == shortfalls.min()]
-    gains = attention[best - 1] @ scores
-    near = best[gains >= gains.max() - 1e-15 * np.abs(gains.max()) - 1e-9]
+    fewest = rankings[shortfalls == shortfalls.min()]
+    attention = 1.0 / np.log2(2.0 + np.arange(4))
     # Sums are exact: a sum with the score of a mask has too few digits for those of the others.
-    of_document = attention[:, np.newaxis] * scores
-    exact = [
-        sum(Fraction(of_document[rank - 1, one]) for one, rank in enumerate(order))
-        for order in np.vstack((ranks, near)).tolist()
-    ]
-    assert exact[0] == max(exact)
+    orders = {tuple(order[:4]) for order in np.argsort(fewest, axis=1).tolist()}
+    largest = max(sum_exactly(list(order), scores, attention) for order in orders)
+    order = np.argsort(ranks)[:4]
+    assert count_misses(ranks[np.newaxis], columns, 4, minimum, {}) == shortfalls.min()
+    assert sum_exactly(order, scores, attention) == largest
+
+
+@pytest.mark.parametrize("max_states", [quotas._MAX_STATES, 0], ids=["search", "program"])
+def test_the_smallest_number_may_be_a_score(max_states, monkeypatch):
+    monkeypatch.setattr(quotas, "_MAX_STATES", max_states)
+    scores = [0.3, 0.9, 0.8, np.finfo(float).min, np.finfo(float).min]
+    columns = {"sensitive_features": [*"babac"], "k": 4, "minimum": {"b": [1, 1, 2, 2], "c": 1}}
+    ranks = rerank(scores, [0] * 5, **columns)
+    # The first is of group b, and c is as late as its bound allows.
+    assert ranks.tolist() == [3, 2, 1, 5, 4]
+
+
+def test_infinite_scores_are_refused():
+    with pytest.raises(ValueError, match="scores contains infinity"):
+        rerank([1.0, -np.inf], [0] * 2, sensitive_features=[*"ab"], k=1)
 
 
 def test_the_best_order_need_not_have_the_best_set():
@@ -184,33 +215,55 @@ def draw_three_attributes(seed):
 def test_the_program_of_many_intersections_agrees_with_the_search(seed, monkeypatch):
     arguments = draw_three_attributes(seed)
     expected = rerank(**arguments)
-    monkeypatch.setattr(ranking, "_MAX_STATES", 0)
+    monkeypatch.setattr(quotas, "_MAX_STATES", 0)
     np.testing.assert_array_equal(rerank(**arguments), expected)
 
 
-def test_a_program_that_is_stopped_says_what_may_be_missing(monkeypatch):
+@pytest.mark.parametrize(
+    ("n_solved", "has_order", "message"),
+    [
+        (0, True, "bounds may be missed by less, and orders were not compared by score"),
+        (1, False, "orders with the fewest misses were not compared"),
+        (1, True, "score times attention may exceed the smallest by 0.012"),
+    ],
+)
+def test_a_program_that_is_stopped_says_what_may_be_missing(
+    n_solved, has_order, message, monkeypatch
+):
+    solutions = []
+
     def stop(*args, **options):
         solved = milp(*args, **options)
-        solved.status, solved.mip_gap = 1, 0.0123
+        if len(solutions) == n_solved:
+            solved.status, solved.mip_gap = 1, 0.0123
+            solved.x = solved.x if has_order else None
+        solutions.append(solved)
         return solved
 
     milp = optimize.milp
     monkeypatch.setattr(optimize, "milp", stop)
-    monkeypatch.setattr(ranking, "_MAX_STATES", 0)
-    with pytest.warns(ConvergenceWarning, match=r"attention may lack 1.2 % of the largest one"):
-        rerank(**draw_three_attributes(0))
-    monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=None))
-    with pytest.raises(RuntimeError, match="No ranking of 30 documents was found in 60 s"):
+    monkeypatch.setattr(quotas, "_MAX_STATES", 0)
+    with pytest.warns(ConvergenceWarning, match=message):
+        ranks = rerank(**draw_three_attributes(0))
+    assert len(solutions) == n_solved + 1
+    np.testing.assert_array_equal(np.sort(ranks), np.arange(1, 31))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_time_for_any_order_a_program_raises(monkeypatch):
+    monkeypatch.setattr(quotas, "_MAX_STATES", 0)
+    monkeypatch.setattr(quotas, "_PROGRAM_SECONDS", 0.0)
+    with pytest.raises(RuntimeError, match="No ranking of 30 documents was found in 0 s"):
         rerank(**draw_three_attributes(0))
 
 
 def test_bounds_that_a_query_cannot_keep_are_named_with_their_prefix():
-    columns = {"sensitive_features": ["a", "a", "b"], "k": 2}
+    columns = {"sensitive_features": ["a", "a", "b", "c"], "k": 2}
     message = "'q' has 0 of 'c' among the first 1, where at least 1 are required"
     with pytest.warns(InfeasibleConstraintWarning, match=message):
-        rerank([3, 2, 1], ["q"] * 3, minimum={"c": [1, 1]}, **columns)
+        rerank([3, 2, 1, 0], [*"qqqr"], minimum={"c": [1, 1]}, **columns)
     with pytest.warns(InfeasibleConstraintWarning, match="'q' has 1 of 'a' .*2, where at most 0"):
-        rerank([3, 2, 1], ["q"] * 3, maximum={"a": 0}, **columns)
+        rerank([3, 2, 1, 0], [*"qqqr"], maximum={"a": 0}, **columns)
 
 
 def test_equal_scores_of_a_group_rank_in_the_order_of_the_rows():
@@ -268,9 +321,6 @@ def test_queries_that_lack_documents_are_named():
         ranks = rerank([3, 1, 2], ["first", "first", "second"], minimum={"b": 1}, **columns)
     assert ranks.tolist() == [1, 2, 1]
     assert "'first'" not in str(caught[0].message)
-    # One query at a time may have no document of a group at all.
-    with pytest.warns(InfeasibleConstraintWarning, match="'x' has 0 of 'c'"):
-        rerank([3, 1, 2], ["x"] * 3, minimum={"c": 1}, **columns)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +330,10 @@ def test_queries_that_lack_documents_are_named():
         ({"k": True}, "k must be a number of ranks"),
         ({"minimum": 1}, "minimum must be a dict"),
         ({"minimum": {"a": -1}}, "minimum must be a dict"),
-        ({"minimum": {"a": 0.5}}, "minimum must be a dict"),
+        ({"minimum": {"a": 1.5}}, "shares of the first k ranks from 0.0 to 1.0.*got 1.5 for 'a'"),
+        ({"minimum": {"a": -0.5}}, "minimum must be a dict"),
+        ({"minimum": {"a": [0.5, 0.5]}}, "minimum must be a dict"),
+        ({"minimum": {"a": 0.4, "b": 0.6}}, "a sum of 3 for 2 ranks.*shares are rounded up"),
         ({"minimum": {"a": 2, "b": 1}}, "the sum is at most k=2"),
         ({"minimum": {"a": [1, 1], "b": [1, 1]}}, "a sum of 2 for 1 ranks"),
         ({"minimum": {"b": [1]}}, "a number for each of the first k=2 prefixes"),
@@ -305,9 +358,47 @@ def test_invalid_arguments_are_refused(changes, message):
         rerank(**arguments | changes)
 
 
-def test_a_group_without_any_document_is_named_once():
-    query = np.repeat([0, 1, 2], 4)
-    arguments = {"sensitive_features": ["a", "b"] * 6, "k": 2, "minimum": {"B": 1}}
-    with pytest.warns(InfeasibleConstraintWarning, match="queries: no document is of group 'B'. "):
-        ranks = rerank(np.arange(12.0), query, **arguments)
-    assert ranks.tolist() == [4, 3, 2, 1] * 3
+def test_a_group_of_no_document_is_an_error_with_the_known_names():
+    documents = pd.DataFrame({"sex": [*"mmff"], "age": ["old", "young"] * 2})
+    columns = {"scores": [4.0, 3.0, 2.0, 1.0], "query_id": [0] * 4, "k": 2}
+    by_attribute = columns | {"sensitive_features": documents}
+    message = "groups of sensitive_features, but no document has 'F'; there are 'f', 'm'. Correct"
+    with pytest.raises(ValueError, match=message):
+        rerank(sensitive_features=documents["sex"], minimum={"F": 1}, **columns)
+    message = "values of 'age', but no document has 'yung'; .* Did you mean 'young'?"
+    with pytest.raises(ValueError, match=message):
+        rerank(maximum={"age": {"yung": 1}}, **by_attribute)
+    assert rerank(maximum={"age": {"young": 0}}, **by_attribute).tolist() == [1, 3, 2, 4]
+    with pytest.raises(
+        ValueError, match=r"no document has \('f', 'odd'\); there are \('f', 'old'\)"
+    ):
+        rerank(minimum={("f", "odd"): 1}, **by_attribute)
+
+
+@pytest.mark.parametrize(
+    ("share", "k", "least", "most"),
+    [(0.4, 10, 4, 4), (0.25, 10, 3, 2), (0.55, 20, 11, 11), (1.0, 3, 3, 3), (0.0, 3, 0, 0)],
+)
+def test_shares_are_numbers_among_the_first_k(share, k, least, most):
+    groups = np.array([*"ab" * 20])
+    b_last = np.where(groups == "b", 0.0, 1.0) - np.arange(40) / 100.0
+    columns = {"query_id": np.zeros(40), "sensitive_features": groups, "k": k}
+    ranks = rerank(b_last, minimum={"b": share}, **columns)
+    np.testing.assert_array_equal(ranks, rerank(b_last, minimum={"b": least}, **columns))
+    assert (groups[ranks <= k] == "b").sum() == least
+    ranks = rerank(-b_last, maximum={"b": share}, **columns)
+    assert (groups[ranks <= k] == "b").sum() == most
+
+
+def test_shares_by_attribute_equal_numbers():
+    rng = np.random.default_rng(0)
+    documents = pd.DataFrame({"sex": rng.choice([*"fm"], 60), "age": rng.choice([*"oy"], 60)})
+    columns = {"query_id": np.repeat([0, 1], 30), "sensitive_features": documents, "k": 10}
+    scores = rng.normal(size=60) - (documents["sex"] == "f") - (documents["age"] == "o")
+    shares = rerank(scores, minimum={"sex": {"f": 0.35}, "age": {"o": 0.5}}, **columns)
+    numbers = rerank(scores, minimum={"sex": {"f": 4}, "age": {"o": 5}}, **columns)
+    np.testing.assert_array_equal(shares, numbers)
+    for query in (0, 1):
+        is_first = (shares <= 10) & (columns["query_id"] == query)
+        assert (documents["sex"][is_first] == "f").sum() >= 4
+        assert (documents["age"][is_first] == "o").sum() >= 5
