@@ -110,6 +110,7 @@ from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
 from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, front_scaling
+from benchmarks.scale.rankings import rankings
 from benchmarks.scale.single_precision import single_precision
 from benchmarks.scale.small import small
 from benchmarks.scale.spectral_large import spectral_large
@@ -176,6 +177,7 @@ BENCHMARKS = {
     "post-processing": post_processing,
     "three-criteria": three_criteria,
     "exposure": exposure,
+    "rankings": rankings,
     "prediction-sets": prediction_sets,
     "table-1": table_1,
     "embedding": embedding,

@@ -21,6 +21,7 @@ FAST = {
         "papers",
         "partitioned-metrics",
         "ranking-pairs",
+        "rankings",
     ),
     *("redraw-kinds", "redraws", "reports", "selection", "subgroups", "tails"),
 }
