@@ -36,6 +36,9 @@ _MAX_STEP_RATIO = 1e6
 Larger steps are shortened, so that the digits of a sum tell the other scores apart.
 """
 
+_INFEASIBLE = 2
+"""Status of a program without a solution."""
+
 _MAX_COST = 1e4
 """Largest cost of a program. HiGHS loses differences of costs below 1e-7."""
 
@@ -384,27 +387,38 @@ def _make_program(lists: _IntersectionLists) -> _Program:
 def _solve_programs(lists: _IntersectionLists, attention: np.ndarray) -> np.ndarray:
     """Return the intersection of the document at each rank, (k,), by integer programs.
 
-    The first program finds the fewest misses of bounds. Each of the others finds the smallest loss
-    by steps of scores of one magnitude, among the orders that the programs before leave.
+    Each of them finds the smallest loss by steps of scores of one magnitude, among the orders that
+    the programs before leave. If no order keeps the bounds, one program before them finds the
+    fewest misses.
     """
     program = _make_program(lists)
-    n_pairs = len(program.rank)
-    objectives = [np.append(np.zeros(n_pairs), np.ones(program.n_misses))]
-    for losses in _split_losses(lists):
-        by_pair = losses[program.intersection, program.place] * attention[program.rank]
-        objectives.append(np.append(by_pair, np.zeros(program.n_misses)))
+    misses = np.append(np.zeros(len(program.rank)), np.ones(program.n_misses))
+    losses = [
+        np.append(
+            of_documents[program.intersection, program.place] * attention[program.rank],
+            np.zeros(program.n_misses),
+        )
+        for of_documents in _split_losses(lists)
+    ]
     deadline = monotonic() + _PROGRAM_SECONDS
-    reached: list[optimize.LinearConstraint] = []
+    objectives = losses
+    reached = [_limit_costs(misses, 0.0)]
+    keeps_bounds = True
     best = None
-    for number, costs in enumerate(objectives):
+    while objectives:
+        costs, *objectives = objectives
         solved = program.minimize(costs, reached, max(deadline - monotonic(), 0.0))
+        if keeps_bounds and solved.status == _INFEASIBLE:
+            objectives = [misses, *losses]
+            reached = []
+            keeps_bounds = False
+            continue
         if solved.x is not None:
-            best = solved.x[:n_pairs] > 0.5
+            best = solved.x[: len(program.rank)] > 0.5
         if solved.status != 0:
-            _warn_of_stopped_program(solved, is_first=number == 0)
+            _warn_of_stopped_program(solved, costs is misses)
             break
-        limit = np.rint(solved.fun) if number == 0 else solved.fun
-        reached.append(optimize.LinearConstraint(costs[np.newaxis], -np.inf, limit))
+        reached.append(_limit_costs(costs, np.rint(solved.fun) if costs is misses else solved.fun))
     if best is None:
         raise RuntimeError(
             f"No ranking of {lists.sizes.sum()} documents was found in {_PROGRAM_SECONDS:g} s. "
@@ -413,6 +427,11 @@ def _solve_programs(lists: _IntersectionLists, attention: np.ndarray) -> np.ndar
     intersections = np.empty(len(attention), dtype=np.int64)
     intersections[program.rank[best]] = program.intersection[best]
     return intersections
+
+
+def _limit_costs(costs: np.ndarray, limit: float) -> optimize.LinearConstraint:
+    """Return the row that bounds the costs of a solution from above."""
+    return optimize.LinearConstraint(costs[np.newaxis], -np.inf, limit)
 
 
 def _split_losses(lists: _IntersectionLists) -> list[np.ndarray]:
@@ -429,8 +448,10 @@ def _split_losses(lists: _IntersectionLists) -> list[np.ndarray]:
     begins = (steps[order] > _MAX_COST * smaller) & (smaller > 0.0)
     magnitude = np.empty(len(steps), dtype=int)
     magnitude[order] = np.cumsum(begins)
+    if not len(steps):  # all scores are equal
+        return [np.zeros(lists.scores.shape)]
     losses = []
-    for one in range(magnitude.max(initial=-1), -1, -1):
+    for one in range(magnitude.max(), -1, -1):
         of_magnitude = np.where(magnitude == one, steps, 0.0)
         below_best = np.append(np.cumsum(of_magnitude[::-1])[::-1], 0.0)
         by_list = np.zeros(lists.scores.shape)
@@ -439,11 +460,11 @@ def _split_losses(lists: _IntersectionLists) -> list[np.ndarray]:
     return losses
 
 
-def _warn_of_stopped_program(solved: optimize.OptimizeResult, is_first: bool) -> None:
-    """Warn that a program was stopped: the first one minimises misses, the others losses."""
+def _warn_of_stopped_program(solved: optimize.OptimizeResult, counts_misses: bool) -> None:
+    """Warn that a program was stopped, which minimises misses of bounds or a loss."""
     if solved.x is None:
-        state = "orders with the fewest misses were not compared"
-    elif is_first:
+        state = "some orders were not compared by score"
+    elif counts_misses:
         state = "bounds may be missed by less, and orders were not compared by score"
     else:
         state = f"the loss of score times attention may exceed the smallest by {solved.mip_gap:.2g}"

@@ -211,24 +211,54 @@ def draw_three_attributes(seed):
     }
 
 
+IMPOSSIBLE = {"minimum": {0: {"a": 5}, 1: {"x": [1] * 6}}, "maximum": {0: {"a": 5, "b": [0] * 6}}}
+"""Five of the first six documents are of group a, and none is of group b."""
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_the_program_of_many_intersections_agrees_with_the_search(seed, monkeypatch):
-    arguments = draw_three_attributes(seed)
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("changes", [{}, IMPOSSIBLE], ids=["possible", "impossible"])
+def test_the_program_of_many_intersections_agrees_with_the_search(seed, changes, monkeypatch):
+    arguments = draw_three_attributes(seed) | changes
     expected = rerank(**arguments)
     monkeypatch.setattr(quotas, "_MAX_STATES", 0)
     np.testing.assert_array_equal(rerank(**arguments), expected)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("changes", [{}, IMPOSSIBLE], ids=["possible", "impossible"])
+def test_the_program_misses_bounds_least_for_equal_scores(changes, monkeypatch):
+    arguments = draw_three_attributes(0) | {"scores": np.zeros(30)} | changes
+    columns, k = arguments["sensitive_features"], arguments["k"]
+    bounds = arguments["minimum"], arguments.get("maximum", {})
+    bounds = [
+        {
+            number: {name: np.array(value).tolist() for name, value in of_values.items()}
+            for number, of_values in bound.items()
+        }
+        for bound in bounds
+    ]
+    fewest = count_misses(rerank(**arguments)[np.newaxis], columns, k, *bounds)
+    monkeypatch.setattr(quotas, "_MAX_STATES", 0)
+    np.testing.assert_array_equal(
+        count_misses(rerank(**arguments)[np.newaxis], columns, k, *bounds), fewest
+    )
+    assert (fewest == 0) == (changes != IMPOSSIBLE)
+
+
 @pytest.mark.parametrize(
-    ("n_solved", "has_order", "message"),
+    ("changes", "n_solved", "has_order", "message"),
     [
-        (0, True, "bounds may be missed by less, and orders were not compared by score"),
-        (1, False, "orders with the fewest misses were not compared"),
-        (1, True, "score times attention may exceed the smallest by 0.012"),
+        ({}, 0, True, "score times attention may exceed the smallest by 0.012"),
+        # No order keeps the bounds: the second program counts misses.
+        (IMPOSSIBLE, 1, True, "bounds may be missed by less, and orders were not compared"),
+        (IMPOSSIBLE, 2, False, "some orders were not compared by score"),
+        (IMPOSSIBLE, 2, True, "score times attention may exceed the smallest by 0.012"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 def test_a_program_that_is_stopped_says_what_may_be_missing(
-    n_solved, has_order, message, monkeypatch
+    changes, n_solved, has_order, message, monkeypatch
 ):
     solutions = []
 
@@ -244,7 +274,7 @@ def test_a_program_that_is_stopped_says_what_may_be_missing(
     monkeypatch.setattr(optimize, "milp", stop)
     monkeypatch.setattr(quotas, "_MAX_STATES", 0)
     with pytest.warns(ConvergenceWarning, match=message):
-        ranks = rerank(**draw_three_attributes(0))
+        ranks = rerank(**draw_three_attributes(0) | changes)
     assert len(solutions) == n_solved + 1
     np.testing.assert_array_equal(np.sort(ranks), np.arange(1, 31))
 
