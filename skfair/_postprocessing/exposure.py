@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.utils import gen_batches
 
 from skfair._bound.bound import ConstraintSystem
 from skfair._bound.gap import RangeGap
@@ -54,6 +55,14 @@ _N_PLACES = 25
 _N_ZOOMS = 5
 """How often points are tried, each time with smaller distances."""
 
+
+_N_AT_ONCE = 5
+"""Offsets that are tried in one array. None is tried after the first that keep the tolerance."""
+
+_BATCH_SIZE = 1 << 20
+"""Documents times offsets that are ranked at a time, at most."""
+
+_LARGEST_KEY = 2.0**62
 
 _LIMITS = {"maxiter": 50, "maxfun": 100}
 """Iterations and evaluations of a dual problem."""
@@ -95,6 +104,75 @@ class RankedDocuments(NamedTuple):
         return float(excess) if excess > _ROUNDING else 0.0
 
 
+class _OffsetRankings(NamedTuple):
+    """Rankings by many offsets at once, of documents in the order of their queries.
+
+    With documents sorted by query, the ranks at the positions of a query are the same for all
+    offsets, so that the attention of a position is, too.
+    """
+
+    documents: RankedDocuments  # sorted by query
+    order: np.ndarray  # (n_documents,) their rows
+    total_attention: np.ndarray  # (n_documents + 1,) of the positions before each
+    query_number: np.ndarray  # (n_documents,) of each document
+
+    @classmethod
+    def make(cls, documents: RankedDocuments) -> _OffsetRankings:
+        """Sort documents by query."""
+        order = np.argsort(documents.query, kind="stable")
+        _, query_number, sizes = np.unique(
+            documents.query[order], return_inverse=True, return_counts=True
+        )
+        starts = np.cumsum(sizes) - sizes
+        ranks = np.arange(1, len(order) + 1) - starts[query_number]
+        n_ranks = np.inf if documents.k is None else documents.k
+        attention = (ranks <= n_ranks) / np.log2(1.0 + ranks)
+        return cls(
+            documents=documents._replace(
+                scores=documents.scores[order], features=documents.features[order]
+            ),
+            order=order,
+            total_attention=np.append(0.0, np.cumsum(attention)),
+            query_number=query_number,
+        )
+
+    def sum_attention(self, offsets: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """Return sums of effects times attention, (n_effects, n_rankings).
+
+        ``offsets`` is (n_rankings, n_offsets) and ``effects`` (n_effects, n_documents), in the
+        order of the rows.
+        """
+        n_positions = len(self.order)
+        keys = self._make_keys(offsets)
+        by_score = np.argsort(keys, axis=1)  # (n_rankings, n_documents)
+        sorted_keys = np.take_along_axis(keys, by_score, axis=1)
+        # Documents of equal keys share the attention of their positions.
+        is_first = np.diff(sorted_keys, axis=1, prepend=sorted_keys[:, :1] - 1) != 0
+        is_last = np.roll(is_first, -1, axis=1)
+        positions = np.arange(n_positions)
+        first = np.maximum.accumulate(np.where(is_first, positions, 0), axis=1)
+        last = np.where(is_last, positions, n_positions)[:, ::-1]
+        end = np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
+        shared = (self.total_attention[end] - self.total_attention[first]) / (end - first)
+        rows = self.order[by_score]
+        return np.array([np.einsum("ij,ij->i", effect[rows], shared) for effect in effects])
+
+    def _make_keys(self, offsets: np.ndarray) -> np.ndarray:
+        """Return integers that sort documents by query, then by score plus offset, best first.
+
+        They are (n_rankings, n_documents). Equal keys are ties.
+        """
+        documents = self.documents
+        predictions = documents.scores + offsets @ documents.features.T
+        units = np.rint(predictions / -documents.tie_unit)
+        units -= units.min()
+        # Number the scores where the integers of all queries would have more than 63 digits.
+        if units.max() * len(self.order) > _LARGEST_KEY:
+            units = np.unique(units, return_inverse=True)[1].reshape(units.shape)
+        scores_of_query = int(units.max()) + 1
+        return self.query_number * scores_of_query + units.astype(np.int64)
+
+
 def round_ties(scores: np.ndarray, unit: float) -> np.ndarray:
     """Scores as multiples of a unit, a power of 2, so that those that differ by rounding tie."""
     return np.rint(scores / unit) * unit
@@ -119,9 +197,11 @@ def search_offsets(documents: RankedDocuments) -> OffsetSearch:
         low, high = sides
         return OffsetSearch(_sweep_offsets(documents, low, high, pairs), 1, True)
     # From no offsets to the multipliers of the bound, then to equal exposures and beyond.
-    optimal, equal = (_solve_dual(documents, one) for one in (documents.bound.tolerance, 0.0))
+    rankings = _OffsetRankings.make(documents)
+    tolerances = documents.bound.tolerance, 0.0
+    optimal, equal = (_solve_dual(documents, rankings, one) for one in tolerances)
     path = np.array([0.0 * equal, optimal, equal, 2.0 * equal])
-    return OffsetSearch(_search_path(documents, path)[1], _N_ZOOMS, False)
+    return OffsetSearch(_search_path(documents, rankings, path), _N_ZOOMS, False)
 
 
 # Of two known groups the ranking changes only where a document of one passes one of the other.
@@ -259,24 +339,51 @@ def _change_sums(
 # Else offsets on a path follow from dual problems.
 
 
-def _search_path(documents: RankedDocuments, path: np.ndarray) -> tuple[float, np.ndarray]:
-    """Smallest violation on a path between offsets, and where it is reached first."""
+def _search_path(
+    documents: RankedDocuments, rankings: _OffsetRankings, path: np.ndarray
+) -> np.ndarray:
+    """Return the offsets on a path at which the smallest violation is reached first.
+
+    ``path`` is (n_knots, n_offsets), and so are the offsets between two neighbours.
+    """
     knots = np.arange(len(path))
     low, high = knots[[0, -1]]
     for _ in range(_N_ZOOMS):
         places = np.linspace(low, high, _N_PLACES)
         candidates = np.column_stack([np.interp(places, knots, column) for column in path.T])
-        violations = [documents.violation(offsets) for offsets in candidates]
+        violations = _find_violations(documents, rankings, candidates)
         best = int(np.argmin(violations))
         # Look between its neighbours, or after the last one that exceeds the tolerance.
         after = best + int(violations[best] > 0.0)
         low = places[max(best - 1, 0)]
         high = places[min(after, _N_PLACES - 1)]
-    return violations[best], candidates[best]
+    return candidates[best]
 
 
-def _solve_dual(documents: RankedDocuments, tolerance: float) -> np.ndarray:
-    """Offsets of the largest gain whose exposures keep a tolerance."""
+def _find_violations(
+    documents: RankedDocuments, rankings: _OffsetRankings, candidates: np.ndarray
+) -> np.ndarray:
+    """Return the violation by each of the offsets up to the first that keeps the tolerance."""
+    bound = documents.bound
+    effects = bound.sums.events.averaging_matrix.toarray()
+    # The sums of merits, which follow, do not depend on the attention.
+    sums = bound.sums.exact_means(np.zeros(len(documents.scores)))[:, np.newaxis]
+    n_at_once = min(_N_AT_ONCE, max(1, _BATCH_SIZE // len(documents.scores)))
+    violations = []
+    for batch in gen_batches(len(candidates), n_at_once):
+        of_batch = np.repeat(sums, len(candidates[batch]), axis=1)
+        of_batch[: len(effects)] = rankings.sum_attention(candidates[batch], effects)
+        excess = excess_of(bound, of_batch)
+        violations.append(np.where(excess > _ROUNDING, excess, 0.0))
+        if not violations[-1].all():
+            break
+    return np.concatenate(violations)
+
+
+def _solve_dual(
+    documents: RankedDocuments, rankings: _OffsetRankings, tolerance: float
+) -> np.ndarray:
+    """Return offsets of the largest gain whose exposures keep a tolerance, (n_offsets,)."""
     sums = documents.bound.sums
     shares = documents.shares
     merits = sums.exact_means(documents.scores)[len(shares) :] if sums.is_quotient else 1.0
@@ -291,20 +398,23 @@ def _solve_dual(documents: RankedDocuments, tolerance: float) -> np.ndarray:
     attention = documents.attention(np.zeros(len(shares) - 1))
     differences = documents.features.T @ (documents.weights * attention)
     upper = width - forms @ (sums.measure(attention) - changes @ differences)
-    return -_find_multipliers(documents, rows, upper) @ rows
+    return -_find_multipliers(documents, rankings, rows, upper) @ rows
 
 
 def _find_multipliers(
-    documents: RankedDocuments, rows: np.ndarray, upper: np.ndarray
+    documents: RankedDocuments, rankings: _OffsetRankings, rows: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Multipliers of rows of the differences of exposures that features average."""
+    """Return multipliers of rows of the differences of exposures that features average.
+
+    ``rows`` is (n_rows, n_offsets), and ``upper`` (n_rows,) has their upper bounds.
+    """
     unit = documents.scores.std() or 1.0
+    effects = documents.weights * np.vstack((documents.features.T, documents.scores))
 
     def dual(multipliers: np.ndarray) -> tuple[float, np.ndarray]:
         offsets = -unit * (multipliers @ rows)
-        attention = documents.weights * documents.attention(offsets)
-        differences = documents.features.T @ attention
-        gain = (documents.scores @ attention + offsets @ differences) / unit
+        *differences, score = rankings.sum_attention(offsets[np.newaxis], effects)[:, 0]
+        gain = (score + offsets @ differences) / unit
         return gain + upper @ multipliers, upper - rows @ differences
 
     start = np.zeros(len(rows))
