@@ -70,6 +70,7 @@ from skfair._utils.parameters import (
 from skfair._utils.sklearn import HasMethods, StrOptions, count_samples, with_callbacks
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
+from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.losses import Loss, LossName
 from skfair.solvers import Solver, SolverName
 
@@ -122,6 +123,9 @@ class PairScoreMixin:
 
 MAX_PAIRS = 200_000
 """Pairs of documents that a fit is made of; of more, a random sample is drawn."""
+
+_MAX_DENSE_COLUMNS = 64
+"""Columns of sparse features up to which the pairs of documents are an array."""
 
 _CONSTRAINTS_BY_NAME = {"ranking_parity": RankingParity}
 
@@ -314,6 +318,8 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         fit_linear_model(self, arguments, training, constraints)
         self.n_pairs_ = len(training.samples.target)
         self.groups_ = documents.groups.summary
+        if constraints and not lacks_groups and self.status_ == "unconstrained":
+            _warn_of_one_group_per_query(documents.groups)
         # Coefficients of 0 satisfy every parity, and rank nothing.
         if not np.any(self.coef_):
             warn(
@@ -360,7 +366,9 @@ def _check_documents(
     with explain_conversion(X, ranker):
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=float, estimator=ranker)
     check_finite_squares(X, "X", ranker)
-    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    if sparse.issparse(X):
+        # Differences of few columns are hardly sparse, and sums of sparse rows round otherwise.
+        X = X.toarray() if X.shape[1] <= _MAX_DENSE_COLUMNS else sparse.csr_array(X)
     missing = (
         f"constraint={ranker.constraint!r} compares groups, but fit got no sensitive_features: all "
         "documents are one group and the fit is unconstrained. Pass "
@@ -388,6 +396,19 @@ def _make_training_pairs(
     shares = documents.weights / documents.weights.max()  # whose products are no underflow
     weights = shares[better] * shares[worse]
     return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
+
+
+def _warn_of_one_group_per_query(groups: Groups) -> None:
+    """Warn that a fit compared no groups, since no pair has documents of two groups."""
+    reason = "no query has documents of two groups and of different relevance"
+    if len(groups.names) == 1:
+        reason = f"all documents are in the group {groups.names[0]!r}"
+    warn(
+        f"There are no orders to compare by ranking parity: {reason}. The fit is unconstrained. "
+        "Pass sensitive_features with two groups or more, query_id whose queries have documents of "
+        "both, or constraint=None.",
+        MissingSensitiveFeaturesWarning,
+    )
 
 
 def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:

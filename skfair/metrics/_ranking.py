@@ -77,7 +77,8 @@ def ranking_parity_difference(
     Returns
     -------
     difference : float
-        In [0, 1], 0 is fair. 0 with a single group, nan where no two groups can be compared.
+        In [0, 1], 0 is fair. 0 with a single group. nan, with a warning, where no two groups can be
+        compared, for example with queries of one document.
 
     Raises
     ------
@@ -113,6 +114,14 @@ def ranking_parity_difference(
         )
     query = check_groups(query, len(query)).codes
     pairs = DocumentPairs(relevance, query)
+    if not len(pairs):
+        warn(
+            "No query has documents of different relevance, so that there are no orders to "
+            "compare: the difference is nan. Pass query_id with one value for all documents of a "
+            "query.",
+            UndefinedMetricWarning,
+        )
+        return float("nan")
     counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
     # Compare two groups only with enough pairs in both orders, never a group with itself.
     enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
@@ -122,11 +131,22 @@ def ranking_parity_difference(
     if not enough.any():
         warn(
             f"No two groups have min_pairs={min_pairs} pairs of documents of one query in either "
-            "order: the difference is nan. Lower min_pairs, or pass per_query=False.",
+            f"order: the difference is nan. {_advise_on_pairs(per_query, min_pairs)}",
             UndefinedMetricWarning,
         )
         return float("nan")
     return float(differences[enough].max())
+
+
+def _advise_on_pairs(per_query: bool, min_pairs: int) -> str:
+    """Return what to change so that there are pairs of two groups."""
+    if per_query and min_pairs > 1:
+        return "Lower min_pairs, or pass per_query=False."
+    if per_query:
+        return "Pass per_query=False."
+    if min_pairs > 1:
+        return "Lower min_pairs."
+    return "Add queries in which the more relevant document is of either group."
 
 
 def _sum_pairs(

@@ -49,3 +49,28 @@ def test_groups_without_pairs_give_nan():
     with pytest.warns(UndefinedMetricWarning, match="No two groups have min_pairs=1"):
         difference = ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "b"])
     assert np.isnan(difference)
+
+
+@pytest.mark.parametrize("query", [[0, 1, 2, 3], [0, 0, 1, 1]])
+def test_queries_without_pairs_give_nan_and_say_why(query):
+    relevance = [1, 1, 0, 0]  # equal within each query
+    with pytest.warns(UndefinedMetricWarning, match="No query has documents of different relev"):
+        difference = ranking_parity_difference(
+            relevance, [1, 2, 3, 4], sensitive_features=[*"abab"], query_id=query
+        )
+    assert np.isnan(difference)
+
+
+def test_warnings_of_too_few_pairs_advise_what_helps():
+    columns = {"sensitive_features": [*"abab"], "query_id": [0, 0, 1, 1]}
+    relevance, scores = [1, 0, 0, 1], [4, 3, 2, 1]
+    with pytest.warns(UndefinedMetricWarning, match=r"Lower min_pairs, or pass per_query=False\.$"):
+        ranking_parity_difference(relevance, scores, per_query=True, min_pairs=2, **columns)
+    with pytest.warns(UndefinedMetricWarning, match=r"nan\. Lower min_pairs\.$"):
+        ranking_parity_difference(relevance, scores, min_pairs=2, **columns)
+    with pytest.warns(UndefinedMetricWarning, match=r"nan\. Pass per_query=False\.$"):
+        ranking_parity_difference(relevance, scores, per_query=True, **columns)
+    # a above b: 1 of 1 pair, b above a: 0 of 1.
+    assert ranking_parity_difference(relevance, scores, **columns) == 1.0
+    with pytest.warns(UndefinedMetricWarning, match="Add queries in which the more relevant"):
+        ranking_parity_difference(relevance[:2], [2, 1], sensitive_features=[*"ab"])

@@ -173,3 +173,55 @@ def test_missing_queries_are_refused_as_queries():
     query = np.array([1.0, 1.0, np.nan, 2.0])
     with pytest.raises(ValueError, match="query_id must name the query of each document"):
         ConstrainedRanker(constraint=None).fit(X, y, query_id=query)
+
+
+def test_queries_of_one_group_are_warned_of(documents):
+    X, y, metadata = documents
+    query = metadata["query_id"]
+    plain = ConstrainedRanker(constraint=None).fit(X, y, query_id=query)
+    by_query = np.where(query % 2, "a", "b")
+    ranker = ConstrainedRanker()
+    message = "no query has documents of two groups and of different relevance. The fit is uncon"
+    with pytest.warns(MissingSensitiveFeaturesWarning, match=message):
+        ranker.fit(X, y, query_id=query, sensitive_features=by_query)
+    assert ranker.status_ == "unconstrained"
+    assert ranker.constraint_violation_ is None
+    np.testing.assert_allclose(ranker.coef_, plain.coef_)
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="all documents are in the group 'a'"):
+        ranker.fit(X, y, query_id=query, sensitive_features=np.full(len(y), "a"))
+    # What the warning advises ends it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.fit(X, y, **metadata)
+        assert ranker.status_ != "unconstrained"
+        ranker.set_params(constraint=None)
+        ranker.fit(X, y, query_id=query, sensitive_features=by_query)
+
+
+@pytest.mark.covering(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_sparse_and_dense_rows_end_alike(seed):
+    X, y, query, groups = make_ranking(60, random_state=seed)
+    X[np.abs(X) < 0.6] = 0.0
+    metadata = {"query_id": query, "sensitive_features": groups}
+    dense = ConstrainedRanker(tolerance=0.03).fit(X, y, **metadata)
+    thin = ConstrainedRanker(tolerance=0.03).fit(sparse.csr_array(X), y, **metadata)
+    np.testing.assert_array_equal(thin.coef_, dense.coef_)
+    np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), dense.predict(X))
+
+
+def test_many_sparse_columns_stay_sparse(monkeypatch):
+    X, y, query, groups = make_ranking(20, random_state=0)
+    seen = []
+
+    def fit(ranker, arguments, training, constraints):
+        seen.append(training.X)
+        return fit_linear_model(ranker, arguments, training, constraints)
+
+    fit_linear_model = ranking.fit_linear_model
+    monkeypatch.setattr(ranking, "fit_linear_model", fit)
+    wide = sparse.hstack([sparse.csr_array(X)] * 7).tocsr()
+    for columns, is_sparse in ((wide, True), (wide[:, :64], False)):
+        ranker = ConstrainedRanker(tolerance=0.1)
+        ranker.fit(columns, y, query_id=query, sensitive_features=groups)
+        assert sparse.issparse(seen[-1]) == is_sparse
