@@ -125,6 +125,7 @@ sphinx_gallery_conf = {
         "../examples/tutorial",
         "../examples/classification",
         "../examples/partial_parity",
+        "../examples/ranking",
         "../examples/clustering",
         "../examples/solvers",
         "../examples/papers",

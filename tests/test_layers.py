@@ -160,7 +160,6 @@ MAY_IMPORT = {
         "exceptions",
         "_fitting",
         "_groups",
-        "_kernels",
         "losses",
         "_partitions",
         "_postprocessing",

@@ -19,6 +19,7 @@ SIZES = {  # (candidates, places, attributes): maximum of CPU seconds
     (1000, 100, 2): 2.0,
     (200, 20, 3): 1.0,
     (400, 40, 3): 5.0,
+    (600, 60, 3): 30.0,
 }
 PROGRAMS = {(200, 20, 2), (1000, 100, 2)}
 """Sizes whose integer program is solved, too: its value must be equal."""

@@ -136,10 +136,10 @@ def _search_orders(
                 if counts[cell] > 0:
                     gain = attention[taken - 1] * scores[cell, counts[cell] - 1]
                     value = values[before, previous] + gain
-                    missed = misses[before, previous]
-                    is_fewer = missed < fewest
-                    if last_cell < 0 or is_fewer or (missed == fewest and value > largest):
-                        fewest = missed
+                    n_misses = misses[before, previous]
+                    is_fewer = n_misses < fewest
+                    if last_cell < 0 or is_fewer or (n_misses == fewest and value > largest):
+                        fewest = n_misses
                         largest = value
                         last_cell = cell
                 left -= counts[cell]

@@ -467,7 +467,10 @@ def _warn_of_stopped_program(solved: optimize.OptimizeResult, counts_misses: boo
     elif counts_misses:
         state = "bounds may be missed by less, and orders were not compared by score"
     else:
-        state = f"the loss of score times attention may exceed the smallest by {solved.mip_gap:.2g}"
+        state = (
+            f"another order may lose {100 * solved.mip_gap:.2g} % less of score times attention, "
+            "compared with the best score at all ranks"
+        )
     warn(
         f"The best ranking within the bounds was not found in {_PROGRAM_SECONDS:g} s: {state}. "
         "Bound fewer groups, or pass a smaller k.",

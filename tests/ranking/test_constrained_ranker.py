@@ -200,7 +200,7 @@ def test_queries_of_one_group_are_warned_of(documents):
 
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(4))
-def test_sparse_and_dense_rows_end_alike(seed):
+def test_sparse_and_dense_rows_have_equal_fits(seed):
     X, y, query, groups = make_ranking(60, random_state=seed)
     X[np.abs(X) < 0.6] = 0.0
     metadata = {"query_id": query, "sensitive_features": groups}
@@ -212,10 +212,10 @@ def test_sparse_and_dense_rows_end_alike(seed):
 
 def test_many_sparse_columns_stay_sparse(monkeypatch):
     X, y, query, groups = make_ranking(20, random_state=0)
-    seen = []
+    fitted_features = []
 
     def fit(ranker, arguments, training, constraints):
-        seen.append(training.X)
+        fitted_features.append(training.X)
         return fit_linear_model(ranker, arguments, training, constraints)
 
     fit_linear_model = ranking.fit_linear_model
@@ -224,4 +224,4 @@ def test_many_sparse_columns_stay_sparse(monkeypatch):
     for columns, is_sparse in ((wide, True), (wide[:, :64], False)):
         ranker = ConstrainedRanker(tolerance=0.1)
         ranker.fit(columns, y, query_id=query, sensitive_features=groups)
-        assert sparse.issparse(seen[-1]) == is_sparse
+        assert sparse.issparse(fitted_features[-1]) == is_sparse

@@ -249,11 +249,11 @@ def test_the_program_misses_bounds_least_for_equal_scores(changes, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "n_solved", "has_order", "message"),
     [
-        ({}, 0, True, "score times attention may exceed the smallest by 0.012"),
+        ({}, 0, True, "another order may lose 1.2 % less of score times attention"),
         # No order keeps the bounds: the second program counts misses.
         (IMPOSSIBLE, 1, True, "bounds may be missed by less, and orders were not compared"),
         (IMPOSSIBLE, 2, False, "some orders were not compared by score"),
-        (IMPOSSIBLE, 2, True, "score times attention may exceed the smallest by 0.012"),
+        (IMPOSSIBLE, 2, True, "another order may lose 1.2 % less of score times attention"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
