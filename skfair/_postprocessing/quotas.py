@@ -166,8 +166,8 @@ def _read_number(
     if isinstance(value, float) and 0.0 <= value <= 1.0:
         # A product such as .55 * 20 = 11.000000000000002 is a whole number.
         number = round(value * k, 9)
-        whole = math.ceil(number) if argument == "minimum" else math.floor(number)
-        return _Numbers(np.append(np.full(k - 1, absent), whole), False)
+        n_documents = math.ceil(number) if argument == "minimum" else math.floor(number)
+        return _Numbers(np.append(np.full(k - 1, absent), n_documents), False)
     is_list = isinstance(value, list | tuple | np.ndarray) and len(value) == k
     if not is_list or not all(is_int(one, 0) for one in value):
         raise argument_error(
