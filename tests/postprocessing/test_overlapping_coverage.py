@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from skfair._postprocessing import overlapping_coverage
 from skfair._postprocessing.overlapping_coverage import OverlappingThresholds
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesError
@@ -66,6 +67,81 @@ def test_the_threshold_is_that_of_the_program_with_an_infinite_score(seed):
         )
         expected.append(-point @ solution.eqlin.marginals / 1e3)
     np.testing.assert_allclose(one.find(patterns), expected)
+
+
+def sum_losses(one, coefficients):
+    """The loss of the regression of scores whose ties are broken, at given coefficients."""
+    design = np.column_stack((np.ones(len(one.members)), one.members))
+    residuals = one.scores - design @ coefficients
+    return (np.where(residuals > 0.0, one.levels, one.levels - 1.0) * residuals).sum()
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+@pytest.mark.parametrize("n_samples", [100, 300])
+def test_the_regression_of_tied_scores_has_the_loss_of_a_linear_program(n_samples, unit):
+    for seed in range(10):
+        rng = np.random.default_rng([9850, n_samples, seed])
+        first = rng.choice([0, 1], n_samples, p=[0.7, 0.3])
+        second = rng.integers(2, size=n_samples)
+        members = np.column_stack((first == 0, first == 1, second == 0, second == 1))
+        scores = np.abs(np.round(rng.normal(size=n_samples) * (1.0 + first) / unit) * unit)
+        one = OverlappingThresholds.fit(scores, members, 0.9)
+        design = np.column_stack((np.ones(n_samples), members))[:, one.columns]
+        # The program may lose digits: no coefficients have a smaller loss than its bound.
+        dual = linprog(
+            np.median(one.scores) - one.scores,
+            A_eq=design.T,
+            b_eq=np.zeros(design.shape[1]),
+            bounds=np.column_stack((one.levels - 1.0, one.levels)),
+        )
+        assert dual.status == 0
+        assert sum_losses(one, one.coefficients) == pytest.approx(-dual.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 12])
+@pytest.mark.parametrize("scale", [0.0, 1.0], ids=["equal", "drawn"])
+def test_few_samples_and_equal_scores_have_thresholds(n_samples, scale):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        members = rng.random((n_samples, 5)) < 0.5
+        scores = 2.0 + scale * rng.integers(2, size=n_samples)
+        one = OverlappingThresholds.fit(scores, members, 0.9)
+        thresholds = one.find(members)
+        # Sets with all values, or with the score of at least one calibration sample.
+        assert (thresholds >= scores.min()).all()
+        # A plane through k samples has at most a tenth of the others above it.
+        design = np.column_stack((np.ones(n_samples), members))
+        is_above = scores > design @ one.coefficients + 1e-6
+        assert is_above.sum() <= 0.1 * n_samples
+
+
+def test_a_regression_without_end_raises_and_says_what_to_change(monkeypatch):
+    scores, members = draw_scores(0, n_groups=6, n_samples=200)
+    monkeypatch.setattr(overlapping_coverage, "_MAX_STEPS", 3)
+    message = r"6 overlapping groups were not found in 3 steps from 200 scores. Pass fewer groups"
+    with pytest.raises(RuntimeError, match=message):
+        OverlappingThresholds.fit(scores, members, 0.8)
+    # Fewer groups need fewer steps.
+    assert OverlappingThresholds.fit(scores, members[:, :0], 0.8).find(members[:1, :0])[0] > 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_of_whole_targets_cover_values_of_two_attributes(seed):
+    rng = np.random.default_rng(seed)
+    n_samples = 400
+    groups = pd.DataFrame(
+        {"a": rng.choice(["p", "q"], n_samples), "b": rng.choice(["u", "v"], n_samples)}
+    )
+    X = rng.normal(size=(n_samples, 1))
+    y = np.round(X[:, 0] + rng.normal(size=n_samples) * np.where(groups["a"] == "q", 2.0, 1.0))
+    model = ConformalRegressor(
+        LinearRegression(), 0.9, attributes="each", group_estimator="sensitive_features"
+    )
+    model.fit(X, y, sensitive_features=groups)
+    low, high = model.predict_interval(X, sensitive_features=groups).T
+    is_covered = (low <= y) & (y <= high)
+    for name in ("a", "b"):
+        assert pd.Series(is_covered).groupby(groups[name]).mean().min() >= 0.87
 
 
 def test_without_a_group_it_is_an_order_statistic():
