@@ -111,8 +111,10 @@ class _OffsetRankings(NamedTuple):
     offsets, so that the attention of a position is, too.
     """
 
-    documents: RankedDocuments  # sorted by query
-    order: np.ndarray  # (n_documents,) their rows
+    scores: np.ndarray  # (n_documents,), sorted by query
+    features: np.ndarray  # (n_documents, n_offsets)
+    tie_unit: float  # of scores plus offsets
+    order: np.ndarray  # (n_documents,) rows of the documents
     total_attention: np.ndarray  # (n_documents + 1,) of the positions before each
     query_number: np.ndarray  # (n_documents,) of each document
 
@@ -128,9 +130,9 @@ class _OffsetRankings(NamedTuple):
         n_ranks = np.inf if documents.k is None else documents.k
         attention = (ranks <= n_ranks) / np.log2(1.0 + ranks)
         return cls(
-            documents=documents._replace(
-                scores=documents.scores[order], features=documents.features[order]
-            ),
+            scores=documents.scores[order],
+            features=documents.features[order],
+            tie_unit=documents.tie_unit,
             order=order,
             total_attention=np.append(0.0, np.cumsum(attention)),
             query_number=query_number,
@@ -142,29 +144,37 @@ class _OffsetRankings(NamedTuple):
         ``offsets`` is (n_rankings, n_offsets) and ``effects`` (n_effects, n_documents), in the
         order of the rows.
         """
-        n_positions = len(self.order)
         keys = self._make_keys(offsets)
         by_score = np.argsort(keys, axis=1)  # (n_rankings, n_documents)
-        sorted_keys = np.take_along_axis(keys, by_score, axis=1)
-        # Documents of equal keys share the attention of their positions.
-        is_first = np.diff(sorted_keys, axis=1, prepend=sorted_keys[:, :1] - 1) != 0
-        is_last = np.roll(is_first, -1, axis=1)
+        shared = self._share_attention(np.take_along_axis(keys, by_score, axis=1))
+        sorted_effects = effects[:, self.order]
+        return np.array([(effect[by_score] * shared).sum(axis=1) for effect in sorted_effects])
+
+    def _share_attention(self, sorted_keys: np.ndarray) -> np.ndarray:
+        """Return the attention of each position, (n_rankings or 1, n_documents).
+
+        Documents of equal keys get the mean attention of their positions.
+        """
+        changes = np.diff(sorted_keys, axis=1) != 0
+        if changes.all():
+            return np.diff(self.total_attention)[np.newaxis]
+        n_rankings, n_positions = sorted_keys.shape
+        ends = np.ones((n_rankings, 1), dtype=bool)
         positions = np.arange(n_positions)
-        first = np.maximum.accumulate(np.where(is_first, positions, 0), axis=1)
-        last = np.where(is_last, positions, n_positions)[:, ::-1]
-        end = np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
-        shared = (self.total_attention[end] - self.total_attention[first]) / (end - first)
-        rows = self.order[by_score]
-        return np.array([np.einsum("ij,ij->i", effect[rows], shared) for effect in effects])
+        first = np.where(np.hstack((ends, changes)), positions, 0)
+        first = np.maximum.accumulate(first, axis=1)
+        last = np.where(np.hstack((changes, ends)), positions, n_positions)
+        last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+        total = self.total_attention
+        return (total[last + 1] - total[first]) / (last + 1 - first)
 
     def _make_keys(self, offsets: np.ndarray) -> np.ndarray:
         """Return integers that sort documents by query, then by score plus offset, best first.
 
         They are (n_rankings, n_documents). Equal keys are ties.
         """
-        documents = self.documents
-        predictions = documents.scores + offsets @ documents.features.T
-        units = np.rint(predictions / -documents.tie_unit)
+        predictions = self.scores + offsets @ self.features.T
+        units = np.rint(predictions / -self.tie_unit)
         units -= units.min()
         # Number the scores where the integers of all queries would have more than 63 digits.
         if units.max() * len(self.order) > _LARGEST_KEY:

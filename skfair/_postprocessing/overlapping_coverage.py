@@ -153,7 +153,8 @@ def _solve_regression(
     level * r for residuals r above 0, and of (level - 1) * r below.
     """
     # Begin with the plane through independent samples.
-    basis = linalg.qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]]
+    _, order = linalg.qr(rows.T, mode="r", pivoting=True)
+    basis = np.array(order[: rows.shape[1]])
     for _ in range(_MAX_STEPS):
         inverse = np.linalg.inv(rows[basis])
         residuals = scores - rows @ (inverse @ scores[basis])
@@ -165,8 +166,8 @@ def _solve_regression(
         excess = np.maximum(above, -1.0 - above)
         leaving = int(excess.argmax())
         if excess[leaving] <= _ROUNDING:
-            order = np.argsort(basis)
-            return basis[order], duals[order]
+            ascending = np.argsort(basis)
+            return basis[ascending], duals[ascending]
         # The residual of the leaving sample grows, or falls, by a unit of each step.
         direction = -np.sign(above[leaving]) * inverse[:, leaving]
         basis[leaving] = _find_entering(rows @ direction, residuals, excess[leaving])

@@ -113,7 +113,7 @@ def _find_members(groups: Groups, attribute: Any, name: Any) -> np.ndarray:
     attributes = groups.attributes or ()
     if attribute is None:
         what = "groups of sensitive_features"
-        names = list(groups.names)
+        names: list[Any] = list(groups.names)
     elif attribute in attributes:
         what = f"values of {attribute!r}"
         names = groups.labels[:, [*attributes].index(attribute)].tolist()

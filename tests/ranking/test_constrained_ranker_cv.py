@@ -10,11 +10,12 @@ import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skfair._postprocessing import exposure
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import ExposureParity
 from skfair.datasets import make_ranking
@@ -349,3 +350,38 @@ def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(s
     assert excess(offset) <= 1e-9
     # No tie or interval that is nearer to 0 keeps the bound.
     assert abs(offset) <= abs(nearest) + 1e-4
+
+
+@pytest.mark.parametrize("largest_key", [exposure._LARGEST_KEY, 0.0], ids=["integers", "numbered"])
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_offsets_in_one_array_have_the_sums_of_each_ranking(seed, k, largest_key, monkeypatch):
+    monkeypatch.setattr(exposure, "_LARGEST_KEY", largest_key)
+    rng = np.random.default_rng(seed)
+    query = rng.integers(12, size=100)  # of unequal sizes, in any order
+    documents = exposure.RankedDocuments(
+        scores=rng.normal(size=100).round(seed % 2),  # with ties
+        features=rng.integers(3, size=(100, 2)) - 1.0,
+        query=query,
+        weights=np.full(100, 0.01),
+        shares=None,
+        bound=None,
+        k=k,
+    )
+    offsets = rng.normal(size=(7, 2)).round(1)
+    effects = rng.normal(size=(3, 100))
+    sums = exposure._OffsetRankings.make(documents).sum_attention(offsets, effects)
+    expected = np.column_stack([effects @ documents.attention(one) for one in offsets])
+    np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
+def test_offsets_do_not_depend_on_how_many_are_tried_at_a_time(monkeypatch):
+    X, y, query, groups = make_ranking(30, random_state=0)
+    monkeypatch.setattr(exposure, "_N_AT_ONCE", 1)
+    one_by_one = ConstrainedRankerCV(Ridge(), tolerance=0.02)
+    one_by_one.fit(X, y, query_id=query, sensitive_features=groups)
+    monkeypatch.setattr(exposure, "_N_AT_ONCE", 25)
+    together = ConstrainedRankerCV(Ridge(), tolerance=0.02)
+    together.fit(X, y, query_id=query, sensitive_features=groups)
+    np.testing.assert_array_equal(one_by_one.rule_coef_, together.rule_coef_)
+    assert together.constraint_violation_ == 0.0
