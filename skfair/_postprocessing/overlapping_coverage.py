@@ -153,7 +153,7 @@ def _solve_regression(
     level * r for residuals r above 0, and of (level - 1) * r below.
     """
     # Begin with the plane through independent samples.
-    _, order = linalg.qr(rows.T, mode="r", pivoting=True)
+    _, _, order = linalg.qr(rows.T, mode="economic", pivoting=True)
     basis = np.array(order[: rows.shape[1]])
     for _ in range(_MAX_STEPS):
         inverse = np.linalg.inv(rows[basis])
@@ -186,7 +186,8 @@ def _find_entering(changes: np.ndarray, residuals: np.ndarray, descent: float) -
     meets = np.flatnonzero((residuals * changes > 0.0) & (np.abs(changes) > 1e-12))
     order = meets[np.argsort(residuals[meets] / changes[meets])]
     passed = np.cumsum(np.abs(changes[order]))
-    return int(order[min(np.searchsorted(passed, descent), len(order) - 1)])
+    n_passed = min(int(np.searchsorted(passed, descent)), len(order) - 1)
+    return int(order[n_passed])
 
 
 def encode_memberships(
