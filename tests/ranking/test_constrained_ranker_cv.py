@@ -375,7 +375,7 @@ def test_offsets_in_one_array_have_the_sums_of_each_ranking(seed, k, largest_key
     np.testing.assert_allclose(sums, expected, atol=1e-12)
 
 
-def test_offsets_do_not_depend_on_how_many_are_tried_at_a_time(monkeypatch):
+def test_offsets_do_not_depend_on_the_size_of_a_batch(monkeypatch):
     X, y, query, groups = make_ranking(30, random_state=0)
     monkeypatch.setattr(exposure, "_N_AT_ONCE", 1)
     one_by_one = ConstrainedRankerCV(Ridge(), tolerance=0.02)
