@@ -110,7 +110,8 @@ def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
         best = min(best, candidate, key=sort_key)
         if best.keeps_bound:
             break
-    return _best_or_constant(fitter, tighten_tolerances(fitter, best))
+    best = tighten_tolerances(fitter, best)
+    return _best_or_constant(fitter, spread_violation(fitter, best))
 
 
 def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
@@ -341,6 +342,30 @@ def tighten_tolerances(fitter: Fitter, candidate: Candidate) -> Candidate:
         latest = fitter.fit(problem, x, limit_iterations(fitter.solver))
         if latest.result.status == "infeasible":
             break
+        best = min(best, latest, key=sort_key)
+    return best
+
+
+def spread_violation(fitter: Fitter, candidate: Candidate) -> Candidate:
+    """The candidate of least violation where no model keeps several constraints.
+
+    Solvers minimise the sum of all excesses, which one constraint alone may have. The least
+    violation is the smallest number that, added to every tolerance, leaves a model that keeps all.
+    """
+    best = candidate
+    if best.keeps_bound or len(fitter.constraint) == 1 or not np.isfinite(best.violation):
+        return best
+    low, high = 0.0, best.violation
+    for _ in range(8):
+        added = (low + high) / 2.0
+        looser = fitter.replace_tolerances(fitter.constraint.tolerances + added)
+        x = looser.problem.initial_point(best.parameters)
+        latest = looser.fit(looser.problem, x, limit_iterations(fitter.solver))
+        if not latest.keeps_bound:
+            low = added
+            continue
+        latest = fitter.evaluate(latest.parameters, latest.result)
+        high = min(added, latest.violation)
         best = min(best, latest, key=sort_key)
     return best
 
