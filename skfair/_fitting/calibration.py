@@ -70,15 +70,19 @@ def fit_calibrations(fitter: Fitter, max_solves: int = FULL.solves) -> list[Cand
 
 def choose_calibration(fitter: Fitter, candidates: list[Candidate]) -> Candidate:
     """The candidate of least violation, then of least objective, refined if it is a rough fit."""
-    best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
+    best = min(candidates, key=lambda one: (one.rounded_violation, one.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
     problem = best.result.evaluation.problem
     is_alone = sum(one.result.evaluation.problem is problem for one in candidates) == 1
     if best.result.residual > tol and is_alone:
-        candidates = [*candidates, _refine_fit(fitter, best)]
+        refined = _refine_fit(fitter, best)
+        # Where the solver does not converge, the last digits of its start decide where it ends.
+        if refined.result.residual <= tol:
+            candidates = [*candidates, refined]
     return min(
-        candidates, key=lambda one: (one.violation, one.result.residual > tol, one.result.fun)
+        candidates,
+        key=lambda one: (one.rounded_violation, one.result.residual > tol, one.result.fun),
     )
 
 

@@ -314,6 +314,11 @@ class Candidate(NamedTuple):
         return self.violation == 0.0
 
     @property
+    def rounded_violation(self) -> float:
+        """Violation without the last digits, which must not decide between two candidates."""
+        return round(self.violation, DECIMALS)
+
+    @property
     def is_solver_result(self) -> bool:
         """Whether the model is the solver's own result, which no search has moved."""
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
@@ -327,7 +332,7 @@ class Candidate(NamedTuple):
     def sort_key(self) -> tuple[float, bool, float]:
         """Key of comparisons: violation first, then clear decisions, then errors."""
         return (
-            round(self.violation, DECIMALS),
+            self.rounded_violation,
             not self.has_stable_decisions,
             round(self.error, DECIMALS),
         )

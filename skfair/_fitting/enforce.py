@@ -131,7 +131,7 @@ def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate:
         fits = [fitter.evaluate(one.parameters, one.result) for one in fit_calibrations(tighter)]
         fit = choose_calibration(fitter, fits)
         if not candidate.keeps_bound:
-            candidate = min(candidate, fit, key=lambda one: one.violation)
+            candidate = min(candidate, fit, key=lambda one: one.rounded_violation)
         elif fit.keeps_bound:
             others.append(fit)
     # Random search for a model that keeps the bound, where no fit does.
@@ -269,7 +269,7 @@ def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: int) -> Candidat
 
 def _choose_fit(fits: list[Candidate]) -> Candidate:
     """The fit of least objective that keeps the bound; of those that agree the first converged."""
-    best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
+    best = min(fits, key=lambda one: (one.rounded_violation, one.result.fun))
     agree = [one for one in fits if _is_near(one, best.result.fun)]
     return next((one for one in agree if one.result.status == "optimal"), best)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -698,7 +699,7 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     distances = () if is_large else (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
     for starts in (*(center + distance * steps for distance in distances), drawn, -drawn):
         if best.violation > 0.0:
-            chosen = min(map(evaluate, starts), key=_violation)
+            chosen = min(map(evaluate, starts), key=attrgetter("rounded_violation"))
             other = _local_search(evaluate, chosen.parameters[len(before) :], rng)
             best = best if other.violation > 0.0 else other
     if best.violation >= fairest.violation:
@@ -709,11 +710,7 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     rescaled = optimize_scale_intercept(
         parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun
     )
-    return min(evaluate(rescaled), best, key=_violation)
-
-
-def _violation(candidate: Candidate) -> float:
-    return candidate.violation
+    return min(evaluate(rescaled), best, key=attrgetter("rounded_violation"))
 
 
 def _local_search(
@@ -729,7 +726,8 @@ def _local_search(
             break
         center = best.parameters[-len(parameters) :]
         size = radius * np.linalg.norm(center) / np.sqrt(len(center))
-        best = min(best, evaluate(center + size * rng.normal(size=len(center))), key=_violation)
+        moved = evaluate(center + size * rng.normal(size=len(center)))
+        best = min(best, moved, key=attrgetter("rounded_violation"))
     return best
 
 
