@@ -9,7 +9,7 @@ import tempfile
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from skfair._columns.files import FILE_COLUMN, file_digest, read_columns
 from skfair._columns.reading import (
@@ -24,6 +24,7 @@ from skfair._utils.checks import collect_warnings, join_names
 from skfair._utils.fit import write_text
 from skfair._utils.parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 from skfair.audit._claims import EXIT_STATUSES
+from skfair.audit._outcomes import MissingOutcomes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -216,7 +217,12 @@ def add_column_options(
         "what is so of outcomes that are missing more often after one decision: by_decision weighs "
         "the others by the inverse of the known share, at_random counts them as they are"
     )
-    add("--missing-outcomes", choices=["by_decision", "at_random"], help=about)
+    add("--missing-outcomes", choices=get_args(MissingOutcomes), help=about)
+    about = (
+        "column of the decision that was made and says which outcomes are known, if it is not the "
+        "prediction"
+    )
+    add("--decided", metavar="COLUMN", help=about)
     size = MIN_AUDITED_GROUP
     about = "samples below which groups are not compared"
     add("--min-size", type=int, default=size, help=about)

@@ -614,7 +614,7 @@ def _check_known_outcomes(
         return
     for name, one in candidates.items():
         is_of_decisions = gain.column == "y_pred"
-        decisions = one.columns["y_pred"] == audit.pos_label if is_of_decisions else None
+        decisions = one.columns["y_pred"] if is_of_decisions else None
         outcomes.check_candidate(name, decisions, gain.name)
 
 
@@ -771,7 +771,7 @@ def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
     """The audit of a candidate on the samples of another audit."""
     if is_audit(candidate):
         return candidate
-    columns = dict(audit.outcomes)
+    columns = audit.outcomes_and_decisions
     if hasattr(candidate, "predict"):
         if audit.model is None:
             raise argument_error(

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, verify
+from skfair.audit import Audit, Outcomes, Claim, FairnessReport, SensitiveFeatures, verify
 from skfair.constraints import MaximumRate, RateParity
 from skfair.metrics import Rate, equal_opportunity_difference
 from skfair.monitoring import GapMonitor
@@ -213,10 +213,9 @@ def test_tables_of_counts():
 def test_many_rows_are_merged_with_the_same_numbers():
     repeated = {name: np.tile(one, 100) for name, one in {"y": OUTCOMES, "d": DECISIONS}.items()}
     audit = Audit.from_predictions(
-        repeated["y"],
+        Outcomes(repeated["y"], missing="at_random"),
         repeated["d"],
         sensitive_features=np.tile(SEX, 100),
-        missing_outcomes="at_random",
     )
     merged, columns, _ = audit.rows()
     assert len(merged.weights) < 20 and "has_outcome" in columns

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import Audit, FairnessReport, verify
+from skfair.audit import Audit, FairnessReport, Outcomes, verify
 from skfair.constraints import MinimumRate, RateParity
 from skfair.monitoring import GapMonitor
 
@@ -22,8 +22,8 @@ KNOWN = {
 NEEDS_BOTH = {"base_rate", "true_positive_rate", "false_positive_rate", "accuracy"}
 
 
-def make_audit(case, **params):
-    outcomes = np.where(KNOWN[case], REPAYS, np.nan)
+def make_audit(case, missing=None, decided=None, **params):
+    outcomes = Outcomes(np.where(KNOWN[case], REPAYS, np.nan), missing=missing, decided=decided)
     return Audit.from_predictions(outcomes, GRANTED, sensitive_features=SEX, **params)
 
 
@@ -126,7 +126,7 @@ def weigh_true_positive_rate(sex, known):
 
 
 def test_weights_count_all_samples():
-    audit = make_audit("by_decision", missing_outcomes="by_decision")
+    audit = make_audit("by_decision", missing="by_decision")
     frame = audit.report().frame.set_index(["group", "metric"])
     known = KNOWN["by_decision"]
     for sex in ("F", "M"):
@@ -138,7 +138,7 @@ def test_weights_count_all_samples():
 
 
 def test_weighted_claims_are_about_all_samples():
-    audit = make_audit("by_decision", missing_outcomes="by_decision")
+    audit = make_audit("by_decision", missing="by_decision")
     claim = audit.certify("equal_opportunity", 0.6)
     assert claim.verdict == "shown"
     rates = [weigh_true_positive_rate(sex, KNOWN["by_decision"]) for sex in ("F", "M")]
@@ -149,7 +149,7 @@ def test_weighted_claims_are_about_all_samples():
     assert audit.certify(MinimumRate("recall", 0.3)).verdict == "shown"
     assert audit.certify("demographic_parity", 0.4).assumption == ""
     assert not verify(claim, audit)
-    assert "assumption" in verify(claim, make_audit("by_decision", missing_outcomes="at_random"))
+    assert "assumption" in verify(claim, make_audit("by_decision", missing="at_random"))
 
 
 @pytest.mark.slow
@@ -165,17 +165,16 @@ def test_weighted_claims_on_the_edge_are_rarely_shown():
         known = granted | (rng.random(2 * n) < 0.2)
         outcomes = np.where(known, repays, np.nan)
         audit = Audit.from_predictions(
-            outcomes,
+            Outcomes(outcomes, missing="by_decision"),
             granted.astype(int),
             sensitive_features=groups,
-            missing_outcomes="by_decision",
         )
         shown += audit.certify("equal_opportunity", 0.1).verdict == "shown"
     assert shown <= 18  # 5 % of 200, and 2.7 standard errors
 
 
 def test_at_random_counts_known_samples_as_they_are():
-    audit = make_audit("by_decision", missing_outcomes="at_random")
+    audit = make_audit("by_decision", missing="at_random")
     known = KNOWN["by_decision"]
     assert NEEDS_BOTH <= {*audit.report().frame["metric"]}
     claim = audit.certify("equal_opportunity", 0.1)
@@ -183,17 +182,17 @@ def test_at_random_counts_known_samples_as_they_are():
     assert claim.estimate == pytest.approx(np.ptp(rates))
     assert claim.assumption == "if outcomes are missing at random"
     with pytest.raises(ValueError, match="None of the"):
-        make_audit("of_one_decision", missing_outcomes="at_random").certify(
+        make_audit("of_one_decision", missing="at_random").certify(
             "equal_opportunity", 0.1
         )
 
 
 def test_unknown_words_weights_and_clusters_are_refused():
-    with pytest.raises(ValueError, match="missing_outcomes must be"):
-        make_audit("by_chance", missing_outcomes="by chance")
+    with pytest.raises(ValueError, match="missing must be"):
+        make_audit("by_chance", missing="by chance")
     for name, column in {"sample_weight": RNG.random(N), "groups": np.arange(N) // 2}.items():
         with pytest.raises(ValueError, match="by_decision"):
-            make_audit("by_decision", missing_outcomes="by_decision", **{name: column})
+            make_audit("by_decision", missing="by_decision", **{name: column})
 
 
 def test_monitors_refuse_outcomes_of_one_decision():
