@@ -768,3 +768,28 @@ def _spells(text: str, number: Any) -> bool:
         return float(text) == number
     except ValueError:
         return False
+
+
+# Times of decisions, of which months count.
+
+
+def read_periods(time: Any) -> Any:
+    """Return the month of each date as text, or numbers of periods as they are; None of None."""
+    if time is None:
+        return None
+    column = time if isinstance(time, pd.Series) else pd.Series(np.asarray(time))
+    if pd.api.types.is_integer_dtype(column):
+        return column
+    if pd.api.types.is_float_dtype(column) or pd.api.types.is_bool_dtype(column):
+        raise argument_error(
+            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
+            f"{column.iloc[0]!r}. Number the periods from 0 on."
+        )
+    try:
+        dates = pd.to_datetime(column)
+    except (ValueError, TypeError) as error:
+        raise argument_error(
+            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
+            f"{column.iloc[0]!r}. Write dates as year, month and day."
+        ) from error
+    return dates.dt.strftime("%Y-%m")

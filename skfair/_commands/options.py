@@ -59,6 +59,7 @@ _OPTIONS = {
     "control_features": "--control",
     "flips": "--pairs",
     "growth": "--compare",
+    "candidates": "--prediction",
 }
 """Options of arguments that have another name."""
 

@@ -200,9 +200,12 @@ class Alternatives(PageReport):
         )
 
     def _describe_known(self) -> str:
-        """How many samples have an outcome, where others have none."""
+        """Which samples the performance counts, where some have no outcome."""
         n_unknown = self.reading.left_out.get("samples have no outcome", 0)
-        return f", {self.n_samples - n_unknown:,} of them with an outcome" if n_unknown else ""
+        if not n_unknown:
+            return ""
+        n_known = self.n_samples - n_unknown
+        return f"; the {self._gain.noun} counts the {n_known:,} that have an outcome"
 
     def _describe(self, row: pd.Series) -> str:
         gap, gain = self._quantity, self._gain

@@ -40,7 +40,6 @@ from skfair._partitions.collections import check_alignment, is_default, is_lazy,
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (
     argument_error,
-    check_choice,
     check_flag,
     check_in_memory,
     check_path,
@@ -682,7 +681,9 @@ class AuditData:
             facts["sha256"] = file_digest([path])
         placed = place_outcomes(y_true, table)
         if outcomes is not None:
-            decided, time = (check_optional_column(table, roles[one]) for one in ("decided", "time"))
+            decided, time = (
+                check_optional_column(table, roles[one]) for one in ("decided", "time")
+            )
             placed = outcomes.replace_columns(placed, decided, time)
         return cls.from_columns(
             {
@@ -985,10 +986,13 @@ def _check_can_weigh(checked: _Checked, clusters: pd.Series | None, are_counts: 
             "sample_weight must be left out with outcomes of missing='by_decision', which counts "
             "samples of equal weight."
         )
-    if not {"y_pred", "decided"} & set(checked.columns):
+    columns = checked.columns
+    made = columns.get("decided", columns.get("y_pred"))
+    if "has_outcome" in columns and (made is None or len(np.unique(made)) < 2):
+        are = "there is none" if made is None else f"all samples are decided {str(made[0])!r}"
         raise argument_error(
-            "y_true must have the decision that was made with missing='by_decision', but there is "
-            "none. Pass Outcomes(y, missing='by_decision', decided=...), or --decided."
+            "y_true must have the decision that was made with missing='by_decision', but "
+            f"{are}. Pass Outcomes(y, missing='by_decision', decided=...), or --decided."
         )
 
 

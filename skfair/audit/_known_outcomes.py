@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from skfair._statistics.known_shares import (
 )
 from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision
 from skfair._utils.checks import argument_error, join_names, number_text
+from skfair.audit._tables import needs_outcome
 from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
 Case = Literal["complete", "untested", "by_chance", "by_decision", "of_one_decision"]
 """How outcomes are missing; "untested" if there are no two decisions that could differ."""
 
-_NEEDS_NO_OUTCOME = ("selection_rate", "mean_probability", "scoring_rate", "mean_prediction")
-
 _REMEDY = (
-    "Pass Outcomes(y, missing='by_decision') as y_true, or --missing-outcomes by_decision, if "
-    "nothing but the group and the decision says whether an outcome is known. Samples then count "
-    "by the inverse of the known share. 'at_random' counts the known ones as they are."
+    "If nothing but the group and the decision says whether an outcome is known, reports and "
+    "claims can weigh them: pass Outcomes(y, missing='by_decision') as y_true, or "
+    "--missing-outcomes by_decision. 'at_random' counts the known ones as they are."
 )
 """What to do where known shares differ by decision."""
 
@@ -155,7 +154,10 @@ class KnownOutcomes:
         return is_of_one and bool(self.has_outcome[counted].any())
 
     def weighs(self, rate: Any) -> bool:
-        """Return whether a rate counts samples by the inverse of the known share."""
+        """Return whether a rate counts samples by the inverse of the known share.
+
+        Of more than two classes other rates than the accuracy are rates of a class.
+        """
         is_share = isinstance(rate, Rate) and rate.is_share
         return self.are_weighted and self.y_pred is not None and is_share
 
@@ -175,7 +177,11 @@ class KnownOutcomes:
             f"{self.shares_clause} have an outcome, so that the known ones do not stand for all."
         )
         if self.missing == "by_decision":
-            return f"{known} Reports and claims weigh them for shares of samples."
+            return (
+                f"{known} Reports and claims weigh them for rates of decisions, but not for "
+                "metrics of scores and numbers, subgroups, comparisons, alternatives and the k "
+                "highest scores."
+            )
         return f"{known} {_REMEDY}"
 
     def _describe_lacking(self) -> str:
@@ -183,8 +189,8 @@ class KnownOutcomes:
         names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(self.lacking))
         n = int(self.n[self.lacking].sum())
         instead = "selection rates"
-        if self._is_audited and len(self.labels) == 2:
-            instead += f" or the {('precision', 'negative predictive value')[self._lacking_class]}"
+        if self._is_audited:
+            instead += f" or {self._name_known_rate()}"
         return (
             f"None of the {n:,} samples decided {names} has an outcome. Rates that need these "
             f"outcomes are not known, whatever the number of samples: ask about {instead}, or "
@@ -204,15 +210,23 @@ class KnownOutcomes:
         """What rates assume of the outcomes that are missing; empty if nothing."""
         if self.are_weighted:
             return "if nothing but the group and the decision says whether an outcome is known"
+        if self.case == "untested" and self.missing is None:
+            return "if outcomes are missing at random, since no two decisions show whether they are"
         return "if outcomes are missing at random" if self.missing == "at_random" else ""
 
     def describe_left_out(self) -> str:
         """Sentence on the rates that are left out; empty if samples count as they are."""
         return "" if self.are_counted_as_they_are else f"{self.sentence} Other rates are left out."
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """How outcomes are missing, what the user says of it, and what follows, for a report."""
+        facts = {"case": self.case, "missing": self.missing, "sentence": self.describe_report()}
+        return {name: one for name, one in facts.items() if one}
+
     def describe_report(self) -> str:
         """Sentence of a report on what is left out or assumed; empty if neither is."""
-        if self.are_weighted:
+        if self.are_weighted and self.y_pred is not None:
             known = f"{self.shares_clause} have an outcome"
             return f"{known}: rates are those of all samples {self.assumption}."
         if self.case == "untested" and self.missing is None:
@@ -221,15 +235,14 @@ class KnownOutcomes:
 
     def _describe_untested(self) -> str:
         """Sentence on outcomes that are missing where no two decisions can be compared."""
-        n_unknown = int((self.groups.row_counts * ~self.has_outcome).sum())
-        reason = "no decision says which"
+        reason = "No decision is known that could say which outcomes are known."
         if self.labels:
-            reason = f"all samples are decided {self.labels[0]!r}, so that no refused one shows why"
+            reason = (
+                f"All samples are decided {self.labels[0]!r}: no sample of another decision shows "
+                "which outcomes are known."
+            )
         return (
-            f"The outcomes of {n_unknown:,} samples are unknown, and {reason}. Numbers that need "
-            f"an outcome count the other {self.groups.n_samples - n_unknown:,}, as if outcomes "
-            "were missing by chance. If another decision says which outcomes are known, pass it: "
-            "Outcomes(y, decided=...) as y_true, or --decided."
+            f"{reason} If there was one, pass it: Outcomes(y, decided=...) as y_true, or --decided."
         )
 
     # Estimates of rates of all samples.
@@ -247,14 +260,24 @@ class KnownOutcomes:
         selected = {}
         for name, one in estimators.items():
             metric, label = self._find_metric(name, metrics)
-            needs_no_outcome = name in _NEEDS_NO_OUTCOME or (
-                metric is not None and not metric.needs_target
-            )
-            if needs_no_outcome or self.is_known(metric, label):
+            needs_none = not needs_outcome(name) or (metric is not None and not metric.needs_target)
+            if needs_none or self.is_known(metric, label):
                 selected[name] = one
-            elif self.weighs(metric) and label is not None:
-                selected[name] = partial(self.estimate, metric, label)
+            elif self.weighs(metric):
+                selected[name] = self._weigh(metric, label)
         return selected
+
+    def _weigh(self, rate: Rate, label: Label | None) -> Callable:
+        """Return the estimator of a weighted rate; of many classes it is the share judged rightly.
+
+        This share is the precision of a model that selects all samples, where the outcome is
+        whether the decision is right.
+        """
+        if label is not None:
+            return partial(self.estimate, rate, label)
+        is_right = self.y_true == self.y_pred
+        judged = replace(self, y_pred=np.ones(len(is_right), dtype=bool), y_true=is_right)
+        return partial(judged.estimate, RATES["positive_predictive_value"], True)
 
     def _find_metric(self, name: str, metrics: Mapping[str, Any]) -> tuple[Any, Label | None]:
         """Return the metric of a name, and the class that it is of."""
@@ -277,7 +300,7 @@ class KnownOutcomes:
         return {
             name: one
             for name, one in estimators.items()
-            if name.partition(" of class ")[0] in _NEEDS_NO_OUTCOME
+            if not needs_outcome(name)
             or (not decides_otherwise and self.is_known(*self._find_metric(name, RATES)))
         }
 
@@ -342,14 +365,17 @@ class KnownOutcomes:
         """Whether the decision that was made is the decision that is audited."""
         if self.y_pred is None:
             return False
-        pairs = np.unique([self.made, np.unique(self.y_pred, return_inverse=True)[1]], axis=1)
-        return pairs.shape[1] == len(self.labels)
+        audited, codes = np.unique(self.y_pred, return_inverse=True)
+        n_pairs = np.unique([self.made, codes], axis=1).shape[1]
+        return n_pairs == len(self.labels) == len(audited)
 
-    @property
-    def _lacking_class(self) -> int:
-        """Class, 0 or 1, of the audited decision about samples of the decision without outcomes."""
+    def _name_known_rate(self) -> str:
+        """Name a rate of the samples of a decision that has outcomes."""
+        if len(self.labels) > 2:
+            return "the precision of other classes"
         row = int(np.isin(self.made, np.flatnonzero(self.lacking)).argmax())
-        return int(self._compare_with(None).is_selected[row])
+        lacks_positive = self._compare_with(None).is_selected[row]
+        return "the negative predictive value" if lacks_positive else "the precision"
 
     def _compare_with(self, label: Label | None) -> _Decisions:
         """Return decisions and outcomes of one class against all others."""
@@ -369,14 +395,10 @@ class KnownOutcomes:
         among them.
         """
         decisions = self._compare_with(label)
-        pairs, column = np.unique(
-            [self.made, decisions.is_selected], axis=1, return_inverse=True
-        )
+        pairs, column = np.unique([self.made, decisions.is_selected], axis=1, return_inverse=True)
         rows, group = groups.memberships
         finest = self.groups.codes[rows] if self.groups.is_disjoint else group
-        (stratum_group, _), stratum = np.unique(
-            [group, finest], axis=1, return_inverse=True
-        )
+        (stratum_group, _), stratum = np.unique([group, finest], axis=1, return_inverse=True)
         cells = stratum.ravel() * pairs.shape[1] + column.ravel()[rows]
         shape = len(stratum_group), pairs.shape[1]
         known = self.has_outcome

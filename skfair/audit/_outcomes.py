@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-import numpy as np
-import pandas as pd
-
+from skfair._columns.reading import read_periods
 from skfair._utils.checks import argument_error, check_choice
 
 MissingOutcomes = Literal["by_decision", "at_random"]
@@ -81,7 +79,7 @@ class Outcomes:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns by role; None where there is none."""
-        return {"y_true": self.y, "decided": self.decided, "period": find_periods(self.time)}
+        return {"y_true": self.y, "decided": self.decided, "period": read_periods(self.time)}
 
     @property
     def names(self) -> dict[str, Any]:
@@ -99,25 +97,3 @@ class Outcomes:
 def as_outcomes(y_true: Any) -> Outcomes | None:
     """Return outcomes as an audit takes them; None without any."""
     return y_true if y_true is None or isinstance(y_true, Outcomes) else Outcomes(y_true)
-
-
-def find_periods(time: Any) -> Any:
-    """Return the month of each date as text, or numbers of periods as they are; None of None."""
-    if time is None:
-        return None
-    column = time if isinstance(time, pd.Series) else pd.Series(np.asarray(time))
-    if pd.api.types.is_integer_dtype(column):
-        return column
-    if pd.api.types.is_float_dtype(column) or pd.api.types.is_bool_dtype(column):
-        raise argument_error(
-            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
-            f"{column.iloc[0]!r}. Number the periods from 0 on."
-        )
-    try:
-        dates = pd.to_datetime(column)
-    except (ValueError, TypeError) as error:
-        raise argument_error(
-            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
-            f"{column.iloc[0]!r}. Write dates as year, month and day."
-        ) from error
-    return dates.dt.strftime("%Y-%m")
