@@ -12,7 +12,7 @@ import pandas as pd
 
 from skfair._groups.groups import normalize_label, sort_labels
 from skfair._groups.known import MISSING_MARKS, is_like_unknown
-from skfair._utils.checks import join_names
+from skfair._utils.checks import argument_error, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

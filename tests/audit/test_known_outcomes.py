@@ -192,18 +192,39 @@ def test_unknown_words_weights_and_clusters_are_refused():
             make_audit("by_decision", missing="by_decision", **{name: column})
 
 
-def test_monitors_refuse_outcomes_of_one_decision():
+@pytest.mark.parametrize("case", KNOWN)
+def test_monitors_refuse_outcomes_of_one_decision(case):
     ids = np.arange(N)
-    for case in ("of_one_decision", "by_chance"):
-        monitor = GapMonitor("equal_opportunity", 0.1)
-        monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
-        known = KNOWN[case]
-        if case == "by_chance":
-            monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
-            assert monitor.verdict_ == "contradicted"
-            continue
-        with pytest.raises(ValueError, match="positive decisions alone"):
-            monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
+    monitor = GapMonitor("equal_opportunity", 0.1)
+    monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
+    known = KNOWN[case]
+    if case == "by_chance":
+        monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
+        assert monitor.verdict_ == "contradicted"
+        return
+    n_refused = int((known & (GRANTED == 0)).sum())
+    told = f"of 3,323 of 3,323 positive decisions and of {n_refused} of 4,677 negative ones"
+    with pytest.raises(ValueError, match=told):
+        monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
+    # What the message advises.
+    precision = GapMonitor(RateParity("precision"), 0.2, delay=1)
+    precision.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
+    with pytest.warns(UserWarning, match="samples have no outcome"):
+        precision.update_labels(ids[known], REPAYS[known].astype(int), time=3)
+    assert precision.verdict_ == "shown"
+
+
+def test_outcomes_that_come_later_after_one_decision_are_counted_with_a_delay():
+    ids = np.arange(N)
+    monitor = GapMonitor("equal_opportunity", 0.1, delay=1)
+    monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
+    for decision in (1, 0):
+        rows = GRANTED == decision
+        monitor.update_labels(ids[rows], REPAYS[rows].astype(int), time=1)
+    monitor.update(
+        None, GRANTED[:10], sensitive_features=SEX[:10], time=5, ids=np.arange(N, N + 10)
+    )
+    assert monitor.verdict_ == "contradicted"
 
 
 def test_monitors_with_a_delay():
@@ -214,7 +235,7 @@ def test_monitors_with_a_delay():
         monitor.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
         with pytest.warns(UserWarning, match="4677 samples have no outcome"):
             if constraint == "equal_opportunity":
-                with pytest.raises(ValueError, match="positive decisions alone"):
+                with pytest.raises(ValueError, match="and of 0 of 4,677 negative ones"):
                     monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
                 continue
             monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
