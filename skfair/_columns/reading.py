@@ -783,13 +783,13 @@ def read_periods(time: Any) -> Any:
     if pd.api.types.is_float_dtype(column) or pd.api.types.is_bool_dtype(column):
         raise argument_error(
             "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
-            f"{column.iloc[0]!r}. Number the periods from 0 on."
+            f"{column.tolist()[0]!r}. Number the periods from 0 on."
         )
     try:
         dates = pd.to_datetime(column)
     except (ValueError, TypeError) as error:
         raise argument_error(
             "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
-            f"{column.iloc[0]!r}. Write dates as year, month and day."
+            f"{column.tolist()[0]!r}. Write dates as year, month and day."
         ) from error
     return dates.dt.strftime("%Y-%m")
