@@ -323,11 +323,11 @@ class OutstandingSamples:
     def check_both_decisions(self, ids: list[int | str]) -> None:
         """Raise if outcomes of cohorts are known less often after one decision, beyond chance.
 
-        The outcomes of `ids` are known. Cohorts are the outstanding samples of the same times.
+        Cohorts are the outstanding samples of the times of `ids`, of which some are known.
         """
-        if len(ids) < _MIN_OUTCOMES:
+        known = {one for one in ids if self.records[one][_TARGET_POSITION] is not None}
+        if len(known) < _MIN_OUTCOMES:
             return
-        known = set(ids)
         times = {self.records[one][_TIME_POSITION] for one in ids}
         cohorts = {
             one: record for one, record in self.records.items() if record[_TIME_POSITION] in times
