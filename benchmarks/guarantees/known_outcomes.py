@@ -46,7 +46,7 @@ class Lender(NamedTuple):
 
 
 def draw_lender(rng, n, rates, shares):
-    """Draw applicants, of whom both groups repay equally often."""
+    """Draw applicants of two groups that repay equally often."""
     groups = np.tile(["F", "M"], n // 2)
     repays = rng.random(n) < BASE_RATE
     rate = np.where(groups == "F", *rates)
@@ -162,10 +162,10 @@ def audit_new_models(n):
             "true_positive_rate": decisions[repays].mean(),
             "accuracy": (decisions == repays).mean(),
         }
-        own = Audit.from_predictions(
+        by_new = Audit.from_predictions(
             Outcomes(lender.outcomes, missing="by_decision"), decisions, sensitive_features=groups
         )
-        reports = {"by its own": own, "by the made": lender.audit("by_decision", decisions)}
+        reports = {"by its own": by_new, "by the made": lender.audit("by_decision", decisions)}
         for name, value in truth.items():
             record = {"agreement": agreement, "rate": name, "truth": value}
             for how, audit in reports.items():
@@ -222,8 +222,8 @@ def _is_alarm(rng, n, share, case):
         sensitive_features=rng.choice(["F", "M"], n),
         groups=cluster if size > 1 else None,
     )
-    found = audit.known_outcomes
-    return found is not None and found.case in ("by_decision", "of_one_decision")
+    known_outcomes = audit.known_outcomes
+    return known_outcomes is not None and known_outcomes.case in ("by_decision", "of_one_decision")
 
 
 @smallest(N_DRAWS=2, N_FALSE_ALARMS=2, N_LARGE=2000)

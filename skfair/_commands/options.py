@@ -9,7 +9,7 @@ import tempfile
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from skfair._columns.files import FILE_COLUMN, file_digest, read_columns
 from skfair._columns.reading import (
@@ -24,7 +24,6 @@ from skfair._utils.checks import collect_warnings, join_names
 from skfair._utils.fit import write_text
 from skfair._utils.parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 from skfair.audit._claims import EXIT_STATUSES
-from skfair.audit._outcomes import MissingOutcomes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -218,7 +217,7 @@ def add_column_options(
         "what is so of outcomes that are missing more often after one decision: by_decision weighs "
         "the others by the inverse of the known share, at_random counts them as they are"
     )
-    add("--missing-outcomes", choices=get_args(MissingOutcomes), help=about)
+    add("--missing-outcomes", choices=["by_decision", "at_random"], help=about)
     about = (
         "column of the decision that was made and says which outcomes are known, if it is not the "
         "prediction"

@@ -76,15 +76,10 @@ class RatesByDecision(Estimates):
     the lower limit is :math:`r - \sqrt{\sum_j (r - \min(r, r_j))^2}`. The upper one mirrors it
     ([1]_).
 
-    Parameters
-    ----------
-    tables : ndarray of shape (n_events, 2, 2, 2)
-        What the rate of each event, such as a group, counts in its numerator and denominator, by
-        true and audited class.
-    counts : DecisionCounts
-        Counts of the strata, each of which has outcomes after every decision made in it.
-    event : ndarray of int, shape (n_strata,)
-        Event of each stratum, from 0 on. Several strata may be of one event.
+    ``tables``, (n_events, 2, 2, 2), are what the rate of each event, such as a group, counts in its
+    numerator and denominator, by true and audited class. ``counts`` are `DecisionCounts` of the
+    strata, each of which has outcomes after every decision made in it. ``event``, (n_strata,), is
+    the event of each stratum, from 0 on. Several strata may be of one event.
 
     References
     ----------

@@ -629,10 +629,10 @@ def _weighs_outcomes(audit: AuditData, constraint: Constraint) -> bool:
     outcomes = audit.known_outcomes
     if outcomes is None or outcomes.is_known(constraint.compared_rate):
         return False
-    compared = constraint.compared_rate
-    rates = [*constraint.rates_by_cell.values()] or [compared]
-    found = [RATES[one] if isinstance(one, str) else one for one in rates]
-    return constraint.counts_decisions and all(map(outcomes.weighs, found))
+    rates = [RATES[one] for one in constraint.rates_by_cell.values()]
+    return constraint.counts_decisions and all(
+        map(outcomes.weighs, rates or [constraint.compared_rate])
+    )
 
 
 def _find_limits(

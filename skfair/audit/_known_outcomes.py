@@ -84,7 +84,7 @@ class KnownOutcomes:
             return "complete"
         if len(self.labels) < 2:
             return "untested"
-        if self.lacking.any():
+        if self.lacks_outcomes.any():
             return "of_one_decision"
         rows, group = self.groups.memberships
         units = self.cluster
@@ -97,7 +97,7 @@ class KnownOutcomes:
         return "by_decision" if differ_by_decision(samples) else "by_chance"
 
     @cached_property
-    def lacking(self) -> np.ndarray:
+    def lacks_outcomes(self) -> np.ndarray:
         """Mask of the decisions that have samples and no outcome, (n_labels,).
 
         Of two decisions the rates are trivial then, such as a true positive rate of 1. A rare class
@@ -186,8 +186,8 @@ class KnownOutcomes:
 
     def _describe_lacking(self) -> str:
         """Sentences on the decisions without any outcome."""
-        names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(self.lacking))
-        n = int(self.n[self.lacking].sum())
+        names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(self.lacks_outcomes))
+        n = int(self.n[self.lacks_outcomes].sum())
         instead = "selection rates"
         if self._is_audited:
             instead += f" or {self._name_known_rate()}"
@@ -373,7 +373,7 @@ class KnownOutcomes:
         """Name a rate of the samples of a decision that has outcomes."""
         if len(self.labels) > 2:
             return "the precision of other classes"
-        row = int(np.isin(self.made, np.flatnonzero(self.lacking)).argmax())
+        row = int(np.isin(self.made, np.flatnonzero(self.lacks_outcomes)).argmax())
         lacks_positive = self._compare_with(None).is_selected[row]
         return "the negative predictive value" if lacks_positive else "the precision"
 

@@ -45,7 +45,7 @@ class Outcomes:
     Examples
     --------
     A lender knows who repaid among 600 granted applicants, and has followed up 40 of 400 refused
-    ones, of whom 10 repaid:
+    ones. Ten of these repaid:
 
     >>> import numpy as np
     >>> from skfair.audit import Audit, Outcomes

@@ -203,8 +203,8 @@ def test_monitors_refuse_outcomes_of_one_decision(case):
         assert monitor.verdict_ == "contradicted"
         return
     n_refused = int((known & (GRANTED == 0)).sum())
-    told = f"of 3,323 of 3,323 positive decisions and of {n_refused} of 4,677 negative ones"
-    with pytest.raises(ValueError, match=told):
+    expected = f"of 3,323 of 3,323 positive decisions and of {n_refused} of 4,677 negative ones"
+    with pytest.raises(ValueError, match=expected):
         monitor.update_labels(ids[known], REPAYS[known].astype(int), time=2)
     # What the message advises.
     precision = GapMonitor(RateParity("precision"), 0.2, delay=1)

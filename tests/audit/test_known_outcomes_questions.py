@@ -25,7 +25,7 @@ KNOWN = {
     "of_one_decision": GRANTED == 1,
     "by_decision": (GRANTED == 1) | (RNG.random(N) < 0.05),
 }
-TOLD = r"samples decided '?(0|none)'?.* ha(s an|ve an) outcome"
+NAMES_DECISION = r"samples decided '?(0|none)'?.* ha(s an|ve an) outcome"
 """The decision without outcomes, and how many samples or which share of them."""
 
 
@@ -127,7 +127,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", KNOWN)
 @pytest.mark.parametrize("question", REFUSED)
 def test_what_is_not_known_is_refused(question, case):
-    with pytest.raises(ValueError, match=TOLD) as error:
+    with pytest.raises(ValueError, match=NAMES_DECISION) as error:
         REFUSED[question](case)
     message = str(error.value)
     if case == "of_one_decision":
@@ -178,11 +178,11 @@ def test_what_is_not_known_is_left_out(question, case):
     report = ask(case)
     more = {"positive_predictive_value of class none"} if case == "by_decision" else set()
     assert metrics <= {*report.frame["metric"]} <= metrics | more
-    assert re.search(TOLD, report.findings[1])
+    assert re.search(NAMES_DECISION, report.findings[1])
     for text in (report.to_html(), report.to_markdown(), str(report)):
         assert "have an outcome" in text or "has an outcome" in text
     stored = json.loads(report.to_json())
-    assert re.search(TOLD, json.dumps(stored["known_outcomes"]))
+    assert re.search(NAMES_DECISION, json.dumps(stored["known_outcomes"]))
 
 
 @pytest.mark.parametrize("case", KNOWN)
@@ -340,7 +340,7 @@ def test_commands_name_it_in_their_own_words(command, case, loans, capsys, tmp_p
         text = capsys.readouterr().out
         page = next(tmp_path.glob("*.html")).read_text(encoding="utf-8")
         assert re.search(r"ha(s an|ve an) outcome", page)
-    assert re.search(TOLD, text)
+    assert re.search(NAMES_DECISION, text)
     if case == "by_decision":
         assert "--missing-outcomes by_decision" in text
 

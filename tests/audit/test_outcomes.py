@@ -49,8 +49,8 @@ def test_a_new_model_is_weighed_by_the_decision_that_was_made(group):
 
 
 def test_without_the_decision_that_was_made_numbers_are_wrong():
-    own = Outcomes(Y, missing="by_decision")
-    frame = Audit.from_predictions(own, NEW, sensitive_features=SEX).report().frame
+    by_new = Outcomes(Y, missing="by_decision")
+    frame = Audit.from_predictions(by_new, NEW, sensitive_features=SEX).report().frame
     row = frame[(frame["group"] == "overall") & (frame["metric"] == "true_positive_rate")]
     truth = NEW[REPAYS == 1].mean()
     assert abs(row["estimate"].item() - truth) > 0.02 > abs(weigh()["true_positive_rate"] - truth)
@@ -84,7 +84,7 @@ def test_all_ways_into_an_audit_take_outcomes(tmp_path):
         assert audit.known_outcomes.labels == ("0", "1")
 
 
-def test_times_tell_late_outcomes_from_outcomes_of_one_decision():
+def test_times_separate_late_outcomes_from_outcomes_of_one_decision():
     days = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.sort(RNG.integers(365, size=N)), "D")
     month = days.month.to_numpy()
     granted = (RNG.random(N) < 0.6 - 0.04 * month).astype(int)
@@ -112,10 +112,10 @@ def test_an_audit_of_one_decision_says_that_no_other_sample_shows_what_is_known(
     assert "no two decisions show" in everyone.certify("equal_opportunity", 0.1).assumption
     # What the finding advises.
     one_decision = Outcomes(np.where(GRANTED, REPAYS, np.nan), decided=GRANTED)
-    told = Audit.from_predictions(one_decision, np.ones(N, dtype=int), sensitive_features=SEX)
-    assert told.known_outcomes.case == "of_one_decision"
+    by_made = Audit.from_predictions(one_decision, np.ones(N, dtype=int), sensitive_features=SEX)
+    assert by_made.known_outcomes.case == "of_one_decision"
     with pytest.raises(ValueError, match="None of the .* samples decided '0'"):
-        told.certify("equal_opportunity", 0.1)
+        by_made.certify("equal_opportunity", 0.1)
 
 
 def test_complete_outcomes_need_no_decision():

@@ -70,18 +70,18 @@ def test_many_decisions():
 
 def test_repeated_samples_of_a_unit_count_once():
     rng = np.random.default_rng(2)
-    found = []
+    verdicts = []
     for _ in range(50):
         decisions, has_outcome = rng.integers(2, size=40), rng.random(40) < 0.7
         columns = np.repeat(decisions, 100), np.repeat(has_outcome, 100)
         units = np.repeat(np.arange(40), 100)
-        found.append(
+        verdicts.append(
             (
                 differ_by_decision(make_samples(*columns, units=units)),
                 differ_by_decision(make_samples(*columns)),
             )
         )
-    by_unit, by_sample = np.mean(found, axis=0)
+    by_unit, by_sample = np.mean(verdicts, axis=0)
     assert by_unit == 0.0 and by_sample > 0.5
     # A difference is still found where there are enough units.
     decisions = np.arange(400) % 2
