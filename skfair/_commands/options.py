@@ -223,6 +223,11 @@ def add_column_options(
         "prediction"
     )
     add("--decided", metavar="COLUMN", help=about)
+    about = (
+        "column of the dates of decisions, of which months count: outcomes of the last months may "
+        "be late without being missing by decision"
+    )
+    add("--time", metavar="COLUMN", help=about)
     size = MIN_AUDITED_GROUP
     about = "samples below which groups are not compared"
     add("--min-size", type=int, default=size, help=about)

@@ -84,7 +84,7 @@ def add_repeats(options: Namespace, reading: Reading, written: pd.DataFrame) -> 
 def _read_file(options: Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All columns of the file that the options name, as they are written and as they are read."""
     single = [options.target, options.prediction, options.probability, options.weight]
-    single.append(options.decided)
+    single += [options.decided, options.time]
     lists = [options.sensitive, options.group_probability, options.features]
     lists += [getattr(options, "control", None) or [], [options.count, options.id, options.cluster]]
     lists.append(options.interval or [])
@@ -123,7 +123,8 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
     outcomes = place_outcomes(y_true, table)
     if outcomes is not None:
         decided = check_optional_column(table, options.decided)
-        outcomes = Outcomes(outcomes, missing=options.missing_outcomes, decided=decided)
+        time = check_optional_column(table, options.time)
+        outcomes = Outcomes(outcomes, missing=options.missing_outcomes, decided=decided, time=time)
     columns = {
         "y_true": outcomes,
         "y_pred": y_pred,

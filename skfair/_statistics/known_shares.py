@@ -32,7 +32,10 @@ class KnownSamples(NamedTuple):
 
     def take(self, rows: np.ndarray) -> KnownSamples:
         """Return some of the rows."""
-        return KnownSamples(*(None if one is None else one[rows] for one in self))
+        columns = (self.groups, self.periods, self.decisions, self.has_outcome, self.counts)
+        groups, periods, decisions, has_outcome, counts = (one[rows] for one in columns)
+        units = None if self.units is None else self.units[rows]
+        return KnownSamples(groups, periods, decisions, has_outcome, counts, units)
 
 
 def differ_by_decision(samples: KnownSamples) -> bool:

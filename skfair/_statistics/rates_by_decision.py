@@ -43,8 +43,9 @@ class DecisionCounts(NamedTuple):
 
     def take(self, strata: np.ndarray) -> DecisionCounts:
         """Return the counts of some strata, which may repeat."""
-        counts = (one[strata] for one in (self.n, self.known, self.positive))
-        return DecisionCounts(*counts, self.made, self.is_selected)
+        return self._replace(
+            n=self.n[strata], known=self.known[strata], positive=self.positive[strata]
+        )
 
     def estimate_positive_shares(self) -> np.ndarray:
         """Return the share of positive outcomes in each stratum and column.

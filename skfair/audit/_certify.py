@@ -629,10 +629,9 @@ def _weighs_outcomes(audit: AuditData, constraint: Constraint) -> bool:
     outcomes = audit.known_outcomes
     if outcomes is None or outcomes.is_known(constraint.compared_rate):
         return False
-    rates = [RATES[one] for one in constraint.rates_by_cell.values()]
-    return constraint.counts_decisions and all(
-        map(outcomes.weighs, rates or [constraint.compared_rate])
-    )
+    rates: list[Any] = [RATES[one] for one in constraint.rates_by_cell.values()]
+    rates = rates or [constraint.compared_rate]
+    return constraint.counts_decisions and all(map(outcomes.weighs, rates))
 
 
 def _find_limits(

@@ -90,9 +90,13 @@ class KnownOutcomes:
         units = self.cluster
         if units is None and not self.groups.is_disjoint:
             units = np.arange(len(self.has_outcome))
-        columns = (self.period, self.made, self.has_outcome, self.groups.row_counts)
         samples = KnownSamples(
-            group, *(one[rows] for one in columns), None if units is None else units[rows]
+            groups=group,
+            periods=self.period[rows],
+            decisions=self.made[rows],
+            has_outcome=self.has_outcome[rows],
+            counts=self.groups.row_counts[rows],
+            units=None if units is None else units[rows],
         )
         return "by_decision" if differ_by_decision(samples) else "by_chance"
 
@@ -380,6 +384,8 @@ class KnownOutcomes:
     def _compare_with(self, label: Label | None) -> _Decisions:
         """Return decisions and outcomes of one class against all others."""
         positive = self.pos_label if label is None else label
+        if self.y_pred is None:
+            return _Decisions(np.zeros(len(self.y_true), dtype=bool), self.y_true == positive)
         return _Decisions(self.y_pred == positive, self.y_true == positive)
 
     def _count(self, mask: np.ndarray) -> np.ndarray:
