@@ -11,27 +11,50 @@ from skfair._statistics.estimates import Estimates
 from skfair._statistics.limits_of_rates import clopper_pearson_limits
 
 
+class WeightedCounts(NamedTuple):
+    """Sums of weights and of squared weights of samples, and their numbers, in arrays of one shape.
+
+    Samples of equal weight weigh 1, so that all three are equal.
+    """
+
+    weights: np.ndarray
+    squares: np.ndarray
+    numbers: np.ndarray
+
+    @classmethod
+    def unweighted(cls, numbers: np.ndarray) -> WeightedCounts:
+        """Make the counts of samples of equal weight."""
+        return cls(numbers, numbers, numbers)
+
+    def take(self, rows: np.ndarray) -> WeightedCounts:
+        """Return the counts of some rows."""
+        return WeightedCounts(*(one[rows] for one in self))
+
+
+def _find_effective_sizes(weights: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return Kish's effective numbers of samples; without weights the numbers themselves."""
+    return np.divide(weights**2, squares, out=np.zeros(weights.shape), where=squares > 0)
+
+
 class DecisionCounts(NamedTuple):
-    """Numbers of samples by stratum and by the pair of the decision made and the decision audited.
+    """Counts of samples by stratum and by the pair of the decision made and the decision audited.
 
     Such a pair is a column. Of a model in use the two decisions are equal, and there are two
     columns.
 
     Attributes
     ----------
-    n : ndarray of shape (n_strata, n_columns)
-        Samples.
-    known, positive : ndarray of shape (n_strata, n_columns)
-        Samples with an outcome, and with a positive one.
+    n, known, positive : WeightedCounts of shape (n_strata, n_columns)
+        Samples, samples with an outcome, and samples with a positive one.
     made : ndarray of int, shape (n_columns,)
         The decision that was made, which says how often an outcome is known.
     is_selected : ndarray of bool, shape (n_columns,)
         Whether the decision that is audited is positive.
     """
 
-    n: np.ndarray
-    known: np.ndarray
-    positive: np.ndarray
+    n: WeightedCounts
+    known: WeightedCounts
+    positive: WeightedCounts
     made: np.ndarray
     is_selected: np.ndarray
 
@@ -39,12 +62,15 @@ class DecisionCounts(NamedTuple):
     def lacks_outcomes(self) -> np.ndarray:
         """Whether a decision that was made in a stratum has no outcome there, (n_strata,)."""
         same = self.made[:, np.newaxis] == np.arange(self.made.max() + 1)  # (n_columns, n_made)
-        return ((self.n @ same > 0) & (self.known @ same == 0)).any(axis=1)
+        n, known = (one.numbers @ same for one in (self.n, self.known))
+        return ((n > 0) & (known == 0)).any(axis=1)
 
     def take(self, strata: np.ndarray) -> DecisionCounts:
         """Return the counts of some strata, which may repeat."""
         return self._replace(
-            n=self.n[strata], known=self.known[strata], positive=self.positive[strata]
+            n=self.n.take(strata),
+            known=self.known.take(strata),
+            positive=self.positive.take(strata),
         )
 
     def estimate_positive_shares(self) -> np.ndarray:
@@ -53,14 +79,18 @@ class DecisionCounts(NamedTuple):
         A column without any outcome takes the share of all columns of the same decision made.
         """
         same = self.made[:, np.newaxis] == self.made
-        known, positive = self.known, self.positive
-        known = np.where(self.known > 0, known, self.known @ same)
-        positive = np.where(self.known > 0, positive, self.positive @ same)
-        return positive / np.maximum(known, 1)
+        known, positive = self.known.weights, self.positive.weights
+        of_column = np.divide(positive, known, out=np.zeros(known.shape), where=known > 0)
+        known_of_made, positive_of_made = known @ same, positive @ same
+        of_made = np.divide(
+            positive_of_made, known_of_made, out=np.zeros(known.shape), where=known_of_made > 0
+        )
+        return np.where(known > 0, of_column, of_made)
 
     def tabulate_known(self) -> np.ndarray:
-        """Return known outcomes by true class and audited decision, (n_strata, 2, 2)."""
-        by_class = np.stack([self.known - self.positive, self.positive], axis=1)
+        """Return numbers of known outcomes by true class and audited decision, (n_strata, 2, 2)."""
+        positive = self.positive.numbers
+        by_class = np.stack([self.known.numbers - positive, positive], axis=1)
         return by_class @ (self.is_selected[:, np.newaxis] == [False, True])
 
 
@@ -72,7 +102,8 @@ class RatesByDecision(Estimates):
     different samples, or given the number of samples in earlier columns. Counting a sample
     1 / P(known | stratum, column) times gives the same rates.
 
-    Each share has Clopper and Pearson's limits; those of a column without an outcome are 0 and 1.
+    Each share has Clopper and Pearson's limits, of weighted samples at Kish's effective number
+    ([2]_); those of a column without an outcome are 0 and 1.
     With :math:`r_j` the smallest rate that one share at a limit gives, the others as estimated,
     the lower limit is :math:`r - \sqrt{\sum_j (r - \min(r, r_j))^2}`. The upper one mirrors it
     ([1]_).
@@ -86,6 +117,8 @@ class RatesByDecision(Estimates):
     ----------
     .. [1] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
        general approach", Statistics in Medicine 27, 2008.
+    .. [2] E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected
+       number of positive counts estimated from survey data", Survey Methodology 24, 1998.
     """
 
     interval = "exact by decision"
@@ -95,17 +128,20 @@ class RatesByDecision(Estimates):
         self._numerators, self._denominators = np.moveaxis(tables, 1, 0)  # (n_events, 2, 2) each
         self._event = event
         self._is_selected = counts.is_selected[:, np.newaxis] == [False, True]  # (n_columns, 2)
-        from_here = counts.n[:, ::-1].cumsum(axis=1)[:, ::-1]
-        # Successes and trials of all shares, (2 * n_columns - 1, n_strata).
-        self._hits = np.concatenate([counts.n.T[:-1], counts.positive.T])
-        self._trials = np.concatenate([from_here.T[:-1], counts.known.T])
-        self._sizes = counts.n.sum(axis=1)
-        self._shares = np.concatenate(
+        n = counts.n.weights.T  # (n_columns, n_strata)
+        from_here = n[::-1].cumsum(axis=0)[::-1]
+        squares_from_here = counts.n.squares.T[::-1].cumsum(axis=0)[::-1]
+        of_columns = np.divide(n, from_here, out=np.zeros(n.shape), where=from_here > 0)
+        self._sizes = n.sum(axis=0)
+        # Shares and their effective numbers of trials, (2 * n_columns - 1, n_strata).
+        self._shares = np.concatenate([of_columns[:-1], counts.estimate_positive_shares().T])
+        self._trials = np.concatenate(
             [
-                counts.n.T[:-1] / np.maximum(from_here.T[:-1], 1),
-                counts.estimate_positive_shares().T,
+                _find_effective_sizes(from_here, squares_from_here)[:-1],
+                _find_effective_sizes(counts.known.weights, counts.known.squares).T,
             ]
         )
+        self._hits = self._shares * self._trials
         self._strata = self._expect(self._shares)
         self._tables = self._sum_strata(self._strata)  # (n_events, 2, 2)
         every_event = np.arange(len(tables))

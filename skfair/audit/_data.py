@@ -184,7 +184,7 @@ class AuditData:
             source = {"clusters": about} | (source or {})
         missing_outcomes = None if outcomes is None else outcomes.missing
         if missing_outcomes == "by_decision":
-            _check_can_weigh(checked, clusters, are_counts)
+            _check_can_weigh(checked, clusters)
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
         has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
@@ -974,17 +974,12 @@ def _find_clusters(
     return pd.Series(groups, name=name) if n_clusters < len(groups) else None
 
 
-def _check_can_weigh(checked: _Checked, clusters: pd.Series | None, are_counts: bool) -> None:
-    """Raise unless outcomes can be weighed: of independent samples of equal weight, by decision."""
+def _check_can_weigh(checked: _Checked, clusters: pd.Series | None) -> None:
+    """Raise unless outcomes can be weighed: of independent samples, by decision."""
     if clusters is not None:
         raise argument_error(
             "groups must be left out with outcomes of missing='by_decision', which weighs samples "
             "that are independent. Pass one sample of each cluster."
-        )
-    if not are_counts and not checked.samples.is_equally_weighted:
-        raise argument_error(
-            "sample_weight must be left out with outcomes of missing='by_decision', which counts "
-            "samples of equal weight."
         )
     columns = checked.columns
     made = columns.get("decided", columns.get("y_pred"))

@@ -8,13 +8,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from skfair._statistics.known_shares import (
     KnownSamples,
     differ_by_decision,
     is_unlikely_without_outcome,
 )
-from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair._utils.checks import argument_error, join_names, number_text
 from skfair.audit._tables import needs_outcome
 from skfair.metrics import RATES, Rate
@@ -47,14 +48,16 @@ class _Decisions(NamedTuple):
 class KnownOutcomes:
     """Which samples have an outcome, by the decision that was made.
 
-    Arrays are (n_rows,). ``made`` are codes of the decision that was made, and ``labels`` its
-    labels; both are empty where no decision is known. ``has_outcome`` is the mask of known
-    outcomes. ``y_pred`` are decisions that are audited, or None, ``y_true`` outcomes, and
-    ``pos_label`` is the positive class, None of more than two. ``period`` and ``cluster`` are
-    codes. ``missing`` is what the user says of missing outcomes.
+    Arrays are (n_rows,). ``weights`` are sampling weights, or numbers of samples. ``made`` are
+    codes of the decision that was made, and ``labels`` its labels, which are empty where no
+    decision is known. ``has_outcome`` is the mask of known outcomes. ``y_pred`` are decisions that
+    are audited, or None, ``y_true`` outcomes, and ``pos_label`` is the positive class, None of more
+    than two. ``period`` and ``cluster`` are codes. ``missing`` is what the user says of missing
+    outcomes.
     """
 
     groups: Groups
+    weights: np.ndarray
     made: np.ndarray
     labels: tuple[str, ...]
     has_outcome: np.ndarray
@@ -369,8 +372,8 @@ class KnownOutcomes:
         """Whether the decision that was made is the decision that is audited."""
         if self.y_pred is None:
             return False
-        audited, codes = np.unique(self.y_pred, return_inverse=True)
-        n_pairs = np.unique([self.made, codes], axis=1).shape[1]
+        codes, audited = pd.factorize(self.y_pred)
+        n_pairs = len(np.unique(self.made * len(audited) + codes))
         return n_pairs == len(self.labels) == len(audited)
 
     def _name_known_rate(self) -> str:
@@ -401,19 +404,30 @@ class KnownOutcomes:
         among them.
         """
         decisions = self._compare_with(label)
-        pairs, column = np.unique([self.made, decisions.is_selected], axis=1, return_inverse=True)
+        # Columns are pairs of the decision made and the audited one, strata pairs of groups.
+        pairs, column = np.unique(2 * self.made + decisions.is_selected, return_inverse=True)
         rows, group = groups.memberships
         finest = self.groups.codes[rows] if self.groups.is_disjoint else group
-        (stratum_group, _), stratum = np.unique([group, finest], axis=1, return_inverse=True)
-        cells = stratum.ravel() * pairs.shape[1] + column.ravel()[rows]
-        shape = len(stratum_group), pairs.shape[1]
+        n_finest = finest.max(initial=0) + 1
+        strata, stratum = np.unique(group * n_finest + finest, return_inverse=True)
+        cells = stratum * len(pairs) + column[rows]
+        shape = len(strata), len(pairs)
         known = self.has_outcome
+        numbers = groups.row_counts * np.ones(len(known))
+        weights = (self.weights, self.weights**2, numbers)
+        if groups.multiplicity is not None:  # weights are numbers of samples
+            weights = (numbers, numbers, numbers)
         n, n_known, n_positive = (
-            np.bincount(cells, (groups.row_counts * mask)[rows], np.prod(shape)).reshape(shape)
+            WeightedCounts(
+                *(
+                    np.bincount(cells, (one * mask)[rows], np.prod(shape)).reshape(shape)
+                    for one in weights
+                )
+            )
             for mask in (np.ones(len(known), dtype=bool), known, known & decisions.is_true)
         )
-        counts = DecisionCounts(n, n_known, n_positive, pairs[0], pairs[1].astype(bool))
-        return counts, stratum_group
+        counts = DecisionCounts(n, n_known, n_positive, pairs // 2, pairs % 2 == 1)
+        return counts, strata // n_finest
 
 
 def find_known_outcomes(
@@ -436,18 +450,19 @@ def find_known_outcomes(
     labels: tuple[str, ...] = ()
     codes = np.zeros(n_rows, dtype=np.intp)
     if made is not None:
-        values, codes = np.unique(made, return_inverse=True)
+        codes, values = pd.factorize(made, sort=True)
         labels = tuple(map(str, values))
-    periods = columns.get("period", np.zeros(n_rows))
+    periods = columns.get("period", np.zeros(n_rows, dtype=np.intp))
     return KnownOutcomes(
         groups=samples.groups,
+        weights=samples.weights,
         made=codes,
         labels=labels,
         has_outcome=columns["has_outcome"],
         y_pred=y_pred,
         y_true=columns["y_true"],
         pos_label=pos_label,
-        period=np.unique(periods, return_inverse=True)[1],
+        period=pd.factorize(periods)[0],
         cluster=clusters,
         missing=missing,
     )

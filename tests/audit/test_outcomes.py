@@ -144,3 +144,28 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="decided"):
         Audit.from_predictions(Outcomes(Y, decided=Y), NEW, sensitive_features=SEX)
     assert repr(OUTCOMES) == "<Outcomes: missing='by_decision', decided=True>"
+
+
+def test_sampling_weights_multiply_the_weights_of_known_outcomes():
+    drawn = RNG.uniform(0.5, 2.0, size=N)
+    y = Outcomes(Y, missing="by_decision")
+    audit = Audit.from_predictions(y, GRANTED, sensitive_features=SEX, sample_weight=drawn)
+    weights = np.zeros(N)
+    for sex in ("F", "M"):
+        for made in (0, 1):
+            cell = (SEX == sex).to_numpy() & (GRANTED == made)
+            weights[cell & KNOWN] = drawn[cell].sum() / drawn[cell & KNOWN].sum()
+    weights *= drawn
+    rates = {
+        sex: np.average(GRANTED[rows], weights=weights[rows])
+        for sex, rows in ((one, (SEX == one).to_numpy() & (REPAYS == 1)) for one in ("F", "M"))
+    }
+    claim = audit.certify("equal_opportunity", 0.5)
+    assert claim.estimate == pytest.approx(rates["M"] - rates["F"])
+    plain = Audit.from_predictions(y, GRANTED, sensitive_features=SEX)
+    frames = [one.report().frame.set_index(["metric", "group"]) for one in (audit, plain)]
+    widths = [
+        frame.loc["true_positive_rate", "high"] - frame.loc["true_positive_rate", "low"]
+        for frame in frames
+    ]
+    assert (widths[0] > widths[1]).all()

@@ -12,7 +12,7 @@ from skfair._statistics.planned_draws import (
     total_change_size,
     total_pair_size,
 )
-from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
 from skfair.metrics import RATES
@@ -183,7 +183,8 @@ def test_a_follow_up_shows_the_gap_as_often_as_planned():
         granted = n_group * selected
         known = np.tile([n, granted], (2, 1)).astype(float)
         positive = np.stack([rng.binomial(n, missed, 2), np.full(2, granted * precision)], axis=1)
-        counts = DecisionCounts(sizes, known, positive, np.arange(2), np.array([False, True]))
+        numbers = map(WeightedCounts.unweighted, (sizes, known, positive))
+        counts = DecisionCounts(*numbers, np.arange(2), np.array([False, True]))
         rates = RatesByDecision(tables, counts, np.arange(2))
         shown += rates.upper(contrasts, 0.95).max() <= tolerance
     assert 0.75 < shown / n_draws < 0.86

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair.metrics import RATES, Rate
 
 NAMES = ("true_positive_rate", "false_positive_rate", "accuracy", "base_rate")
@@ -15,7 +15,8 @@ N = np.array([[600.0, 400.0], [680.0, 220.0]])
 
 def make_counts(n, known):
     """Counts where the decision that was made is audited, of tables by true and predicted class."""
-    return DecisionCounts(n, known.sum(axis=1), known[:, 1], np.arange(2), np.array([False, True]))
+    counts = map(WeightedCounts.unweighted, (n, known.sum(axis=1), known[:, 1]))
+    return DecisionCounts(*counts, np.arange(2), np.array([False, True]))
 
 
 def estimate(rate, n, known, event):
@@ -100,13 +101,10 @@ MADE, SELECTED = np.array([0, 0, 1, 1]), np.array([False, True, False, True])
 
 
 def make_counts_of_another_model(known=(40, 6, 50, 300)):
-    return DecisionCounts(
-        n=np.array([[500.0, 80.0, 50.0, 300.0]]),
-        known=np.array([known], float),
-        positive=np.array([[10.0, 3.0 * (known[1] > 0), 20.0, 250.0]]),
-        made=MADE,
-        is_selected=SELECTED,
-    )
+    n = np.array([[500.0, 80.0, 50.0, 300.0]])
+    positive = np.array([[10.0, 3.0 * (known[1] > 0), 20.0, 250.0]])
+    counts = map(WeightedCounts.unweighted, (n, np.array([known], float), positive))
+    return DecisionCounts(*counts, MADE, SELECTED)
 
 
 def test_a_new_model_weighs_by_the_decision_that_was_made_and_its_own():
@@ -133,6 +131,28 @@ def test_a_pair_of_decisions_without_outcomes_takes_the_share_of_the_decision_ma
     assert low[0] < ends[0] and ends[1] < high[0]
 
 
+def test_weights_of_equal_samples_count_as_their_number():
+    """Weights of 3 change nothing; weights of 1 and 3 leave an effective number of .8 of all."""
+    rate = RATES["true_positive_rate"]
+    numbers = (N, KNOWN.sum(axis=1), KNOWN[:, 1])
+    tables = np.repeat(rate.tables[np.newaxis], 2, axis=0)
+    decisions = (np.arange(2), np.array([False, True]))
+    by_factor = {
+        factor: RatesByDecision(
+            tables,
+            DecisionCounts(*(WeightedCounts(3 * n, factor * n, n) for n in numbers), *decisions),
+            np.arange(2),
+        )
+        for factor in (9.0, 11.25)
+    }
+    plain = make_estimates("true_positive_rate")
+    np.testing.assert_allclose(by_factor[9.0].values, plain.values)
+    np.testing.assert_allclose(by_factor[9.0].limits(0.95), plain.limits(0.95))
+    fewer = estimate(rate, 0.8 * N, 0.8 * KNOWN, [0, 1])
+    np.testing.assert_allclose(by_factor[11.25].limits(0.95), fewer.limits(0.95))
+    assert by_factor[11.25].counts.tolist() == plain.counts.tolist()
+
+
 def test_a_decision_without_any_outcome_is_found():
     assert make_counts_of_another_model(known=(0, 0, 50, 300)).lacks_outcomes.all()
 
@@ -146,7 +166,8 @@ def test_limits_of_a_new_model_contain_its_rate(follow_up):
     positive = np.array([0.25, 0.4, 0.5, 0.85])
     sizes = rng.multinomial(n, shares, n_draws)
     known = np.where(MADE == 1, sizes, rng.binomial(sizes, follow_up))
-    counts = DecisionCounts(sizes, known, rng.binomial(known, positive), MADE, SELECTED)
+    numbers = (sizes, known, rng.binomial(known, positive))
+    counts = DecisionCounts(*map(WeightedCounts.unweighted, numbers), MADE, SELECTED)
     is_known = ~counts.lacks_outcomes
     counts = counts.take(np.flatnonzero(is_known))
     tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], is_known.sum(), axis=0)
