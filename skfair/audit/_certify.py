@@ -70,7 +70,11 @@ from skfair.constraints._constraint import (
     refuse_tolerances_by_attribute,
     split_by_attribute,
 )
-from skfair.constraints._held_out import bind_constraint, metric_kind
+from skfair.constraints._held_out import (
+    bind_constraint,
+    compares_both_decisions,
+    metric_kind,
+)
 from skfair.metrics import RATES, Rate, find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
@@ -407,6 +411,8 @@ def _certify_predictions(
     if leaves_out and audit.known_outcomes is not None:
         assumed.append(audit.known_outcomes.assumption)
         leaves_out = not weighs_outcomes  # then the claim is about all samples
+    elif audit.known_outcomes is not None and compares_both_decisions(constraint):
+        assumed.append(audit.known_outcomes.assumption)
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(

@@ -235,7 +235,7 @@ class AuditData:
 
     @cached_property
     def known_outcomes(self) -> KnownOutcomes | None:
-        """Which samples have an outcome, by the decision that was made; None if all have one."""
+        """Which samples have an outcome, by the decision made; None if all have one."""
         return self.find_known_outcomes(self.samples, self.columns)
 
     def find_known_outcomes(

@@ -217,6 +217,9 @@ class KnownOutcomes:
         """What rates assume of the outcomes that are missing; empty if nothing."""
         if self.are_weighted:
             return "if nothing but the group and the decision says whether an outcome is known"
+        if self.case == "complete":
+            is_of_one = len(self.labels) == 1
+            return "if no samples of another decision are missing from the data" * is_of_one
         if self.case == "untested" and self.missing is None:
             return "if outcomes are missing at random, since no two decisions show whether they are"
         return "if outcomes are missing at random" if self.missing == "at_random" else ""
@@ -236,6 +239,11 @@ class KnownOutcomes:
         if self.are_weighted and self.y_pred is not None:
             known = f"{self.shares_clause} have an outcome"
             return f"{known}: rates are those of all samples {self.assumption}."
+        if self.case == "complete" and len(self.labels) == 1:
+            return (
+                f"All samples are decided {self.labels[0]!r}: if samples of another decision are "
+                "missing from the data, rates that count both decisions are not known."
+            )
         if self.case == "untested" and self.missing is None:
             return self._describe_untested()
         return self.describe_left_out()
@@ -430,6 +438,11 @@ class KnownOutcomes:
         return counts, strata // n_finest
 
 
+def _are_equal(values: np.ndarray) -> bool:
+    """Return whether all values are equal."""
+    return bool((values == values[0]).all())
+
+
 def find_known_outcomes(
     samples: Samples,
     columns: dict[str, np.ndarray],
@@ -437,15 +450,19 @@ def find_known_outcomes(
     missing: MissingOutcomes | None,
     clusters: np.ndarray | None = None,
 ) -> KnownOutcomes | None:
-    """Return which samples have an outcome; None if all have one.
+    """Return which samples have an outcome; None if all have one, and decisions differ.
 
     The decision that was made is the column "decided", or the decision that is audited, "y_pred",
     if there is one.
     """
-    if "has_outcome" not in columns:
-        return None
-    n_rows = len(columns["has_outcome"])
     y_pred = columns.get("y_pred")
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None:
+        is_of_one_decision = pos_label is not None and y_pred is not None and _are_equal(y_pred)
+        if not is_of_one_decision or "y_true" not in columns:
+            return None
+        has_outcome = np.ones(len(samples.weights), dtype=bool)
+    n_rows = len(has_outcome)
     made = columns.get("decided", y_pred)
     labels: tuple[str, ...] = ()
     codes = np.zeros(n_rows, dtype=np.intp)
@@ -458,7 +475,7 @@ def find_known_outcomes(
         weights=samples.weights,
         made=codes,
         labels=labels,
-        has_outcome=columns["has_outcome"],
+        has_outcome=has_outcome,
         y_pred=y_pred,
         y_true=columns["y_true"],
         pos_label=pos_label,

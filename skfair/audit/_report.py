@@ -143,9 +143,9 @@ class FairnessReport(ReportData):
     empty_groups : dict of str to list of str
         Declared categories of pandas that no sample has, by attribute.
     known_outcomes : dict of str to str
-        How outcomes are missing: the "case" ("untested", "by_chance", "by_decision" or
+        How outcomes are missing: the "case" ("complete", "untested", "by_chance", "by_decision" or
         "of_one_decision"), what :class:`Outcomes` said as "missing", and a "sentence" on what is
-        left out, or assumed, for that. Empty if all samples have an outcome.
+        left out, or assumed, for that. Empty if all samples have an outcome, and decisions differ.
 
     Attributes
     ----------

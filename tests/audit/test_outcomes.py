@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import Audit, Outcomes, verify
+from skfair.constraints import RateParity
 
 RNG = np.random.default_rng(0)
 N = 8000
@@ -116,6 +117,18 @@ def test_an_audit_of_one_decision_says_that_no_other_sample_shows_what_is_known(
     assert by_made.known_outcomes.case == "of_one_decision"
     with pytest.raises(ValueError, match="None of the .* samples decided '0'"):
         by_made.certify("equal_opportunity", 0.1)
+
+
+def test_a_table_of_accepted_samples_only_is_named():
+    rows = GRANTED == 1
+    accepted = Audit.from_predictions(REPAYS[rows], GRANTED[rows], sensitive_features=SEX[rows])
+    assert accepted.report().findings[1].startswith("All samples are decided '1': if samples of")
+    expected = "if no samples of another decision are missing from the data"
+    assert accepted.certify("equal_opportunity", 0.1).assumption == expected
+    assert accepted.certify(RateParity("precision"), 0.9).assumption == ""
+    both = Audit.from_predictions(REPAYS, GRANTED, sensitive_features=SEX)
+    assert both.certify("equal_opportunity", 0.9).assumption == ""
+    assert not any("All samples" in one for one in both.report().findings)
 
 
 def test_complete_outcomes_need_no_decision():
