@@ -146,8 +146,8 @@ def follow_up_size(
     for name, value in (("selected", selected), ("precision", precision)):
         check_tolerance(value, closed="neither", name=name)
     right = selected * precision
-    missed = right * (1.0 / rates - 1.0) / (1.0 - selected)
-    if (missed >= 1.0).any():
+    refused_positives = right * (1.0 / rates - 1.0) / (1.0 - selected)
+    if (refused_positives >= 1.0).any():
         raise argument_error(
             f"rate must leave fewer positives among the refused than there are refused, but "
             f"{rates.min():g} does not at selected={selected:g} and precision={precision:g}. Pass "
@@ -159,7 +159,7 @@ def follow_up_size(
         return right / (right + (1.0 - selected) * share)
 
     def is_enough(n: int) -> bool:
-        hits = stats.binom.ppf(uniform, n, missed)
+        hits = stats.binom.ppf(uniform, n, refused_positives)
         # More positives among the refused are a smaller true positive rate.
         high, low = map(find_rate, clopper_pearson_limits(hits, n, level))
         return _largest_upper_limits(find_rate(hits / n), low, high, tolerance, power)

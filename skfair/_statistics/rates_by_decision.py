@@ -22,8 +22,8 @@ class WeightedCounts(NamedTuple):
     numbers: np.ndarray
 
     @classmethod
-    def unweighted(cls, numbers: np.ndarray) -> WeightedCounts:
-        """Make the counts of samples of equal weight."""
+    def count_equally(cls, numbers: np.ndarray) -> WeightedCounts:
+        """Return the counts of samples of equal weight."""
         return cls(numbers, numbers, numbers)
 
     def take(self, rows: np.ndarray) -> WeightedCounts:

@@ -173,7 +173,7 @@ def test_a_follow_up_shows_the_gap_as_often_as_planned():
     """Claims of drawn groups, of which the planned number of refused samples are known."""
     selected, precision, rate, tolerance = 0.4, 0.9, 0.65, 0.1
     n = follow_up_size(tolerance, np.full(2, rate), selected, precision, 0.95, 0.8)
-    missed = selected * precision * (1 / rate - 1) / (1 - selected)
+    refused_positives = selected * precision * (1 / rate - 1) / (1 - selected)
     rng = np.random.default_rng(0)
     n_group, n_draws, shown = 200_000, 400, 0
     tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], 2, axis=0)
@@ -182,8 +182,10 @@ def test_a_follow_up_shows_the_gap_as_often_as_planned():
     for _ in range(n_draws):
         granted = n_group * selected
         known = np.tile([n, granted], (2, 1)).astype(float)
-        positive = np.stack([rng.binomial(n, missed, 2), np.full(2, granted * precision)], axis=1)
-        numbers = map(WeightedCounts.unweighted, (sizes, known, positive))
+        positive = np.stack(
+            [rng.binomial(n, refused_positives, 2), np.full(2, granted * precision)], axis=1
+        )
+        numbers = map(WeightedCounts.count_equally, (sizes, known, positive))
         counts = DecisionCounts(*numbers, np.arange(2), np.array([False, True]))
         rates = RatesByDecision(tables, counts, np.arange(2))
         shown += rates.upper(contrasts, 0.95).max() <= tolerance

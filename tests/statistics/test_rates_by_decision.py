@@ -15,7 +15,7 @@ N = np.array([[600.0, 400.0], [680.0, 220.0]])
 
 def make_counts(n, known):
     """Counts where the decision that was made is audited, of tables by true and predicted class."""
-    counts = map(WeightedCounts.unweighted, (n, known.sum(axis=1), known[:, 1]))
+    counts = map(WeightedCounts.count_equally, (n, known.sum(axis=1), known[:, 1]))
     return DecisionCounts(*counts, np.arange(2), np.array([False, True]))
 
 
@@ -103,7 +103,7 @@ MADE, SELECTED = np.array([0, 0, 1, 1]), np.array([False, True, False, True])
 def make_counts_of_another_model(known=(40, 6, 50, 300)):
     n = np.array([[500.0, 80.0, 50.0, 300.0]])
     positive = np.array([[10.0, 3.0 * (known[1] > 0), 20.0, 250.0]])
-    counts = map(WeightedCounts.unweighted, (n, np.array([known], float), positive))
+    counts = map(WeightedCounts.count_equally, (n, np.array([known], float), positive))
     return DecisionCounts(*counts, MADE, SELECTED)
 
 
@@ -167,7 +167,7 @@ def test_limits_of_a_new_model_contain_its_rate(follow_up):
     sizes = rng.multinomial(n, shares, n_draws)
     known = np.where(MADE == 1, sizes, rng.binomial(sizes, follow_up))
     numbers = (sizes, known, rng.binomial(known, positive))
-    counts = DecisionCounts(*map(WeightedCounts.unweighted, numbers), MADE, SELECTED)
+    counts = DecisionCounts(*map(WeightedCounts.count_equally, numbers), MADE, SELECTED)
     is_known = ~counts.lacks_outcomes
     counts = counts.take(np.flatnonzero(is_known))
     tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], is_known.sum(), axis=0)
