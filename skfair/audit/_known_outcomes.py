@@ -16,7 +16,7 @@ from skfair._statistics.known_shares import (
     is_unlikely_without_outcome,
 )
 from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
-from skfair._utils.checks import argument_error, join_names, number_text
+from skfair._utils.checks import argument_error, number_text
 from skfair.audit._tables import needs_outcome
 from skfair.metrics import RATES, Rate
 
@@ -207,10 +207,11 @@ class KnownOutcomes:
     @property
     def shares_clause(self) -> str:
         """Which share of the samples of each decision has an outcome."""
-        return join_names(
+        *others, last = (
             f"{number_text(100.0 * known / all_, 3)} % of the {all_:,.0f} samples decided {label!r}"
             for known, all_, label in zip(self.n_known, self.n, self.labels, strict=True)
         )
+        return f"{', '.join(others)} and {last}"
 
     @property
     def assumption(self) -> str:

@@ -333,7 +333,12 @@ def open_questions(report: ReportData) -> list[str]:
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
-        if report.n_without_outcome:
+        if report.n_without_outcome and report.known_outcomes.get("missing") == "by_decision":
+            questions.append(
+                "Whether anything but the group and the decision says if an outcome is known, "
+                "which rates of all samples do not allow for."
+            )
+        elif report.n_without_outcome:
             questions.append(
                 "Whether error rates are those of all samples, since some have no outcome. "
                 f"{OUTCOME_SELECTION}"
