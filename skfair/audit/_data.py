@@ -59,7 +59,14 @@ from skfair.audit._bins import (
     warn_of_integers,
 )
 from skfair.audit._known_outcomes import KnownOutcomes, find_known_outcomes
-from skfair.audit._outcomes import MissingOutcomes, Outcomes, as_outcomes
+from skfair.audit._outcomes import (
+    MissingOutcomes,
+    Outcomes,
+    as_outcomes,
+    list_columns,
+    list_names,
+    replace_columns,
+)
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
@@ -156,7 +163,7 @@ class AuditData:
         check_source(source)
         outcomes = as_outcomes(columns.get("y_true"))
         if outcomes is not None:
-            columns = columns | outcomes.columns
+            columns = columns | list_columns(outcomes)
         names = {
             role: name
             for role, one in columns.items()
@@ -369,7 +376,7 @@ class AuditData:
             )
         if outcomes is not None:
             decided = columns.pop("decided", None)
-            columns["y_true"] = outcomes.replace_columns(columns["y_true"], decided, time)
+            columns["y_true"] = replace_columns(outcomes, columns["y_true"], decided, time)
         columns |= {"sample_weight": weights, "control_features": control_features}
         return cls.from_columns(
             columns | {"groups": groups},
@@ -479,7 +486,7 @@ class AuditData:
             columns = {} if task == "clustering" else columns
             columns |= {"y_pred": y_pred, "y_score": y_score}
         if outcomes is not None and columns.get("y_true") is not None:
-            columns["y_true"] = outcomes.replace_columns(columns["y_true"], decided, time)
+            columns["y_true"] = replace_columns(outcomes, columns["y_true"], decided, time)
         columns |= {"sample_weight": weights, "control_features": control_features}
         audit = cls.from_columns(
             columns | {"groups": groups},
@@ -581,7 +588,7 @@ class AuditData:
         outcomes = as_outcomes(y_true)
         roles = {"y_pred": y_pred, "y_score": y_score}
         if outcomes is not None:
-            roles |= outcomes.names
+            roles |= list_names(outcomes)
         for role, name in (roles | {"counts": counts}).items():
             if name is not None and not isinstance(name, str):
                 raise argument_error(
@@ -591,8 +598,8 @@ class AuditData:
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
         columns = {role: table[name] for role, name in roles.items() if name is not None}
         if outcomes is not None:
-            of_outcomes = (columns.pop(role, None) for role in outcomes.names)
-            columns["y_true"] = outcomes.replace_columns(*of_outcomes)
+            of_outcomes = (columns.pop(role, None) for role in list_names(outcomes))
+            columns["y_true"] = replace_columns(outcomes, *of_outcomes)
         columns["sample_weight"] = check_counts(table[counts], counts)
         columns["control_features"] = table[control_features] if control_features else None
         return cls.from_columns(
@@ -657,7 +664,7 @@ class AuditData:
         sensitive, control_features = map(_as_list, (known.labels, roles.pop("control_features")))
         outcomes = as_outcomes(roles["y_true"])
         if outcomes is not None:
-            roles |= outcomes.names
+            roles |= list_names(outcomes)
         named = {role: name for role, name in roles.items() if name is not None}
         if "counts" in named and "sample_weight" in named:
             raise ValueError(
@@ -684,7 +691,7 @@ class AuditData:
             decided, time = (
                 check_optional_column(table, roles[one]) for one in ("decided", "time")
             )
-            placed = outcomes.replace_columns(placed, decided, time)
+            placed = replace_columns(outcomes, placed, decided, time)
         return cls.from_columns(
             {
                 "y_pred": y_pred,

@@ -76,20 +76,6 @@ class Outcomes:
             )
         self.y, self.missing, self.decided, self.time = y, missing, decided, time
 
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns by role; None where there is none."""
-        return {"y_true": self.y, "decided": self.decided, "period": read_periods(self.time)}
-
-    @property
-    def names(self) -> dict[str, Any]:
-        """Names of the columns by argument, of outcomes in a file or a table of counts."""
-        return {"y_true": self.y, "decided": self.decided, "time": self.time}
-
-    def replace_columns(self, y: Any, decided: Any = None, time: Any = None) -> Outcomes:
-        """Return outcomes in other columns, of which the same is said."""
-        return Outcomes(y, missing=self.missing, decided=decided, time=time)
-
     def __repr__(self) -> str:
         return f"<Outcomes: missing={self.missing!r}, decided={self.decided is not None}>"
 
@@ -97,3 +83,19 @@ class Outcomes:
 def as_outcomes(y_true: Any) -> Outcomes | None:
     """Return outcomes as an audit takes them; None without any."""
     return y_true if y_true is None or isinstance(y_true, Outcomes) else Outcomes(y_true)
+
+
+def list_columns(outcomes: Outcomes) -> dict[str, Any]:
+    """Return the columns of outcomes by role; None where there is none."""
+    period = read_periods(outcomes.time)
+    return {"y_true": outcomes.y, "decided": outcomes.decided, "period": period}
+
+
+def list_names(outcomes: Outcomes) -> dict[str, Any]:
+    """Return names of the columns by argument, of outcomes in a file or a table of counts."""
+    return {"y_true": outcomes.y, "decided": outcomes.decided, "time": outcomes.time}
+
+
+def replace_columns(outcomes: Outcomes, y: Any, decided: Any = None, time: Any = None) -> Outcomes:
+    """Return outcomes in other columns, of which the same is said."""
+    return Outcomes(y, missing=outcomes.missing, decided=decided, time=time)
