@@ -49,6 +49,7 @@ def test_a_selective_group_is_found_among_many_others(missing):
     assert audit.known_outcomes.case == "by_decision"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 1000])
 def test_false_alarms_are_rare(n):
     rng = np.random.default_rng(1)

@@ -278,6 +278,7 @@ def test_three_classes_are_weighed():
 # Denominators.
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("share", [0.7, 1.0])
 def test_each_number_says_how_many_outcomes_it_counts(share):
     known = np.random.default_rng(1).random(N) < share

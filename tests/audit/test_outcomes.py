@@ -182,3 +182,52 @@ def test_sampling_weights_multiply_the_weights_of_known_outcomes():
         for frame in frames
     ]
     assert (widths[0] > widths[1]).all()
+
+
+def test_what_can_be_asked_instead_is_answered():
+    """Outcomes of released people only, where the positive decision is to detain."""
+    detained = GRANTED
+    y = np.where(detained == 0, REPAYS, np.nan)
+    audit = Audit.from_predictions(y, detained, sensitive_features=SEX)
+    with pytest.raises(ValueError, match="selection rates or the negative predictive value"):
+        audit.certify("equal_opportunity", 0.5)
+    assert audit.certify(RateParity("negative_predictive_value"), 0.5).verdict == "shown"
+    with pytest.raises(ValueError, match="does not tell RateParity"):
+        audit.certify(RateParity("precision"), 0.5)
+    classes = np.where(GRANTED == 0, "none", np.where(NEW == 1, "large", "small"))
+    truth = pd.Series(np.where(REPAYS == 1, classes, "none"), dtype=object)
+    several = Audit.from_predictions(truth.where(GRANTED == 1), classes, sensitive_features=SEX)
+    with pytest.raises(ValueError, match="selection rates or the precision of other classes"):
+        several.certify("equal_opportunity", 0.5)
+    assert "positive_predictive_value of class large" in set(several.report().frame["metric"])
+
+
+def test_advice_about_clusters_and_partitioned_data():
+    households = np.arange(N) // 2
+    y = Outcomes(Y, missing="by_decision")
+    with pytest.raises(ValueError, match="Pass one sample of each cluster"):
+        Audit.from_predictions(y, GRANTED, sensitive_features=SEX, groups=households)
+    first = slice(None, None, 2)
+    one_each = Outcomes(Y[first], missing="by_decision")
+    audit = Audit.from_predictions(
+        one_each, GRANTED[first], sensitive_features=SEX[first], groups=households[first]
+    )
+    assert audit.certify("equal_opportunity", 0.6).verdict == "shown"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:There is no Dask client")
+def test_partitioned_outcomes_are_weighed_by_counts():
+    dask = pytest.importorskip("dask.dataframe")
+    table = pd.DataFrame({"y": Y, "granted": GRANTED, "new": NEW, "sex": SEX})
+    lazy = dask.from_pandas(table, npartitions=3)
+    outcomes = Outcomes(lazy["y"], missing="by_decision", decided=lazy["granted"])
+    audit = Audit.from_predictions(outcomes, lazy["new"], sensitive_features=lazy[["sex"]])
+    expected = Audit.from_predictions(OUTCOMES, NEW, sensitive_features=SEX).report().frame
+    columns = ["metric", "group", "n", "estimate", "low", "high"]
+    pd.testing.assert_frame_equal(
+        audit.report().frame[columns], expected[columns], check_dtype=False
+    )
+    late = Outcomes(lazy["y"], time=lazy["granted"])
+    with pytest.raises(ValueError, match="time must be None where data are partitioned"):
+        Audit.from_predictions(late, lazy["new"], sensitive_features=lazy[["sex"]])
