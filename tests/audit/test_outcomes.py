@@ -184,7 +184,7 @@ def test_sampling_weights_multiply_the_weights_of_known_outcomes():
     assert (widths[0] > widths[1]).all()
 
 
-def test_what_can_be_asked_instead_is_answered():
+def test_questions_that_messages_name_are_answered():
     """Outcomes of released people only, where the positive decision is to detain."""
     detained = GRANTED
     y = np.where(detained == 0, REPAYS, np.nan)
