@@ -19,6 +19,7 @@ from benchmarks.guarantees.hidden_groups import (
     hidden_groups,
     probable_fits,
 )
+from benchmarks.guarantees.known_outcomes import known_outcomes
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -152,6 +153,7 @@ BENCHMARKS = {
     "alternatives": alternatives,
     "tails": tails,
     "subgroups": subgroups,
+    "known-outcomes": known_outcomes,
     "hidden-groups": hidden_groups,
     "hidden-fits": hidden_fits,
     "group-probabilities": group_probabilities,

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
 from skfair import plotting
-from skfair.audit import Audit, SensitiveFeatures, fairness_front
+from skfair.audit import Audit, Outcomes, SensitiveFeatures, fairness_front
 from skfair.classification import ConstrainedERMClassifier, suggest_interval
 from skfair.cluster import FairKMeans, FairKMedoids, cluster_front, fair_embedding
 from skfair.metrics import (
@@ -227,6 +227,16 @@ DOORS = {
             .frame
         ),
         ("y_pred", "sensitive_features"),
+    ),
+    "Outcomes": (
+        lambda y_true, y_pred, sensitive_features, after: write(
+            Audit.from_predictions(
+                Outcomes(y_true, decided=after), y_pred, sensitive_features=sensitive_features
+            )
+            .report()
+            .frame
+        ),
+        (*PREDICTED, "sensitive_features", "after"),
     ),
     "fairness_front": (
         lambda **columns: write(fairness_front(MODEL, cv=2, **columns).to_frame()),

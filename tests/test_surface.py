@@ -119,8 +119,8 @@ def test_there_are_few_public(limit, names):
     assert len(names) <= limit
 
 
-def test_no_function_takes_more_than_thirteen_parameters():
-    assert not {name for name, function in FUNCTIONS.items() if len(parameters(function)) > 13}
+def test_no_function_takes_more_than_twelve_parameters():
+    assert not {name for name, function in FUNCTIONS.items() if len(parameters(function)) > 12}
 
 
 def test_no_estimator_takes_more_parameters_than_those_of_scikit_learn():

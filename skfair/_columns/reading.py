@@ -12,7 +12,7 @@ import pandas as pd
 
 from skfair._groups.groups import normalize_label, sort_labels
 from skfair._groups.known import MISSING_MARKS, is_like_unknown
-from skfair._utils.checks import join_names
+from skfair._utils.checks import argument_error, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -768,3 +768,28 @@ def _spells(text: str, number: Any) -> bool:
         return float(text) == number
     except ValueError:
         return False
+
+
+# Times of decisions, of which months count.
+
+
+def read_periods(time: Any) -> Any:
+    """Return the month of each date as text, or numbers of periods as they are; None of None."""
+    if time is None:
+        return None
+    column = time if isinstance(time, pd.Series) else pd.Series(np.asarray(time))
+    if pd.api.types.is_integer_dtype(column):
+        return column
+    if pd.api.types.is_float_dtype(column) or pd.api.types.is_bool_dtype(column):
+        raise argument_error(
+            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
+            f"{column.tolist()[0]!r}. Number the periods from 0 on."
+        )
+    try:
+        dates = pd.to_datetime(column)
+    except (ValueError, TypeError) as error:
+        raise argument_error(
+            "time must hold dates, such as '2026-03-01', or whole numbers of periods, but holds "
+            f"{column.tolist()[0]!r}. Write dates as year, month and day."
+        ) from error
+    return dates.dt.strftime("%Y-%m")

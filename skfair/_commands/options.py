@@ -58,6 +58,7 @@ _OPTIONS = {
     "control_features": "--control",
     "flips": "--pairs",
     "growth": "--compare",
+    "candidates": "--prediction",
 }
 """Options of arguments that have another name."""
 
@@ -217,6 +218,16 @@ def add_column_options(
         "the others by the inverse of the known share, at_random counts them as they are"
     )
     add("--missing-outcomes", choices=["by_decision", "at_random"], help=about)
+    about = (
+        "column of the decision that was made and says which outcomes are known, if it is not the "
+        "prediction"
+    )
+    add("--decided", metavar="COLUMN", help=about)
+    about = (
+        "column of the dates of decisions, of which months count: outcomes of the last months may "
+        "be late without being missing by decision"
+    )
+    add("--time", metavar="COLUMN", help=about)
     size = MIN_AUDITED_GROUP
     about = "samples below which groups are not compared"
     add("--min-size", type=int, default=size, help=about)

@@ -6,6 +6,8 @@ import json
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from skfair._commands.options import (
     add_output_options,
     add_tolerance_options,
@@ -13,7 +15,11 @@ from skfair._commands.options import (
     resolve_output,
 )
 from skfair._statistics.estimates import check_level
-from skfair._statistics.planned_draws import total_change_size, total_pair_size
+from skfair._statistics.planned_draws import (
+    follow_up_size,
+    total_change_size,
+    total_pair_size,
+)
 from skfair._statistics.planning import check_group_shares, required_sample_size
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
@@ -42,6 +48,13 @@ def add_plan_options(plan: ArgumentParser) -> None:
     add("--shares", type=float, nargs="+", metavar="SHARE", help=about)
     about = "pairs of two versions of a prompt: the share of them whose answers differ"
     add("--pairs", type=float, metavar="SHARE", dest="flips", help=about)
+    about = (
+        "share of positive decisions, where outcomes of the others are missing: the number is then "
+        "of refused samples whose outcome must be learnt, for a --tolerance of true positive rates"
+    )
+    add("--selected", type=float, metavar="SHARE", help=about)
+    about = "with --selected, the share of positive outcomes among positive decisions"
+    add("--precision", type=float, help=about)
     about = "confidence level (default .95)"
     add("--confidence", type=float, default=CONFIDENCE_LEVEL, help=about)
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
@@ -75,6 +88,8 @@ def _plan(options: Namespace) -> dict[str, Any]:
     plan["n_groups"] = options.shares or options.groups
     plan["confidence_level"] = options.confidence
     level = check_level(options.confidence, "--confidence")
+    if options.selected is not None:
+        return _plan_follow_up(options, level)
     if options.flips is not None:
         if options.tolerance is None or options.groups != 2 or options.shares is not None:
             raise ValueError("--pairs plans a --tolerance of two versions; leave out other groups.")
@@ -105,6 +120,51 @@ def _plan(options: Namespace) -> dict[str, Any]:
         text = f"{n_samples:,} samples in all are required, {n:,} of the smallest group"
     sizes = {"required_sample_size": n, "n_samples": n_samples}
     return plan | sizes | _describe_plan(plan, text)
+
+
+def _plan_follow_up(options: Namespace, level: float) -> dict[str, Any]:
+    """The number of refused samples of each group whose outcome must be learnt, by name."""
+    if options.tolerance is None or options.rate is None or options.precision is None:
+        raise ValueError(
+            "--selected plans a --tolerance of true positive rates. Pass also --rate, the expected "
+            "true positive rate, and --precision, the share of positive outcomes among positive "
+            "decisions."
+        )
+    if options.shares is not None or options.flips is not None:
+        raise ValueError("--selected plans groups of equal size; leave out --shares and --pairs.")
+    gap = options.expected or 0.0
+    half = options.groups // 2
+    rates = np.repeat([options.rate - gap / 2.0, options.rate + gap / 2.0], [half, options.groups])
+    rates = rates[: options.groups]
+    _check_gap(rates, gap, options.tolerance)
+    n = follow_up_size(
+        options.tolerance, rates, options.selected, options.precision, level, options.power
+    )
+    text = (
+        f"The outcomes of {n:,} refused samples of each of {options.groups} groups are required, "
+        f"{n * options.groups:,} in all, so that a gap of at most {options.tolerance} in true "
+        f"positive rates is shown with {100 * level:g} % confidence."
+    )
+    assumption = (
+        f"It assumes that {100 * options.selected:g} % of each group are selected, and of these "
+        f"{100 * options.precision:g} % have the positive outcome, true positive rates about "
+        f"{options.rate:g} with a gap of {gap:g}, refused samples drawn at random, and groups that "
+        f"are much larger; then {100 * options.power:g} % of all samples of this size suffice."
+    )
+    names = ("tolerance", "expected", "rate", "power", "selected", "precision")
+    plan = {name: getattr(options, name) for name in names}
+    sizes = {"required_sample_size": n, "n_samples": n * options.groups}
+    return plan | sizes | {"text": text, "assumption": assumption}
+
+
+def _check_gap(rates: np.ndarray, gap: float, tolerance: float) -> None:
+    """Raise unless expected rates are shares, and their gap keeps the tolerance."""
+    if not ((rates > 0.0) & (rates < 1.0)).all() or not 0.0 <= gap < tolerance:
+        raise ValueError(
+            "--rate must be a share, and --expected a gap from 0 to less than the --tolerance "
+            f"about it, but rates from {rates[0]:g} to {rates[-1]:g} are planned for a tolerance "
+            f"of {tolerance:g}. Pass a smaller --expected."
+        )
 
 
 _TEXTS = {

@@ -31,7 +31,7 @@ from skfair._commands.options import describe_file, read_table
 from skfair._groups.samples import cover_truth
 from skfair._utils.api import Label
 from skfair._utils.checks import join_names
-from skfair.audit import Audit, SensitiveFeatures
+from skfair.audit import Audit, Outcomes, SensitiveFeatures
 
 
 def read_audit(options: Namespace, facts: dict[str, str], *, odds_ratio: float = 1.0) -> Audit:
@@ -58,7 +58,6 @@ def read_audit(options: Namespace, facts: dict[str, str], *, odds_ratio: float =
         source=describe_file(options) | facts,
         pos_label=positive,
         burden=options.burden,
-        missing_outcomes=options.missing_outcomes,
         are_counts=options.count is not None,
         table=written,
     )
@@ -85,6 +84,7 @@ def add_repeats(options: Namespace, reading: Reading, written: pd.DataFrame) -> 
 def _read_file(options: Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All columns of the file that the options name, as they are written and as they are read."""
     single = [options.target, options.prediction, options.probability, options.weight]
+    single += [options.decided, options.time]
     lists = [options.sensitive, options.group_probability, options.features]
     lists += [getattr(options, "control", None) or [], [options.count, options.id, options.cluster]]
     lists.append(options.interval or [])
@@ -120,8 +120,13 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
         check_same_notation(None, y_true if y_score is None else y_score)
     else:
         check_same_notation(y_true, y_pred)
+    outcomes = place_outcomes(y_true, table)
+    if outcomes is not None:
+        decided = check_optional_column(table, options.decided)
+        time = check_optional_column(table, options.time)
+        outcomes = Outcomes(outcomes, missing=options.missing_outcomes, decided=decided, time=time)
     columns = {
-        "y_true": place_outcomes(y_true, table),
+        "y_true": outcomes,
         "y_pred": y_pred,
         "y_score": y_score,
         "sample_weight": weights,

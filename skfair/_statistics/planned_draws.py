@@ -8,7 +8,7 @@ from scipy import stats
 from skfair._statistics.bounded_means import is_mean_below
 from skfair._statistics.estimates import LogRates, Rates
 from skfair._statistics.gaps import range_probability
-from skfair._statistics.limits_of_rates import combine_margins, rate_limits
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, combine_margins, rate_limits
 from skfair._utils.checks import argument_error, check_tolerance
 
 
@@ -124,6 +124,45 @@ def total_change_size(
         after = differences[:, 1]
         is_shown = after - before > np.sqrt(more[:, :, np.newaxis] + less[:, np.newaxis])
         return (is_shown & (after > np.abs(before))).any(axis=(1, 2)).mean() >= power
+
+    return find_total_size(is_enough)
+
+
+def follow_up_size(
+    tolerance: float,
+    rates: np.ndarray,
+    selected: float,
+    precision: float,
+    level: float,
+    power: float,
+) -> int:
+    """Refused samples of each group whose outcomes show a gap of true positive rates.
+
+    All groups have the same share of selected samples, whose outcomes are known, and the same
+    precision. The groups are so large that only the refused samples limit what is known. With p
+    the share selected, a the precision and b the share of positives among the refused, the true
+    positive rate is p a / (p a + (1 - p) b).
+    """
+    for name, value in (("selected", selected), ("precision", precision)):
+        check_tolerance(value, closed="neither", name=name)
+    right = selected * precision
+    refused_positives = right * (1.0 / rates - 1.0) / (1.0 - selected)
+    if (refused_positives >= 1.0).any():
+        raise argument_error(
+            f"rate must leave fewer positives among the refused than there are refused, but "
+            f"{rates.min():g} does not at selected={selected:g} and precision={precision:g}. Pass "
+            "a larger rate."
+        )
+    uniform = _draw_uniform(len(rates))
+
+    def find_rate(share: np.ndarray) -> np.ndarray:
+        return right / (right + (1.0 - selected) * share)
+
+    def is_enough(n: int) -> bool:
+        hits = stats.binom.ppf(uniform, n, refused_positives)
+        # More positives among the refused are a smaller true positive rate.
+        high, low = map(find_rate, clopper_pearson_limits(hits, n, level))
+        return _largest_upper_limits(find_rate(hits / n), low, high, tolerance, power)
 
     return find_total_size(is_enough)
 

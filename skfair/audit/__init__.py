@@ -10,6 +10,7 @@ from skfair.audit._audit import Audit
 from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import Claim
 from skfair.audit._fairness_front import FairnessFront, fairness_front
+from skfair.audit._outcomes import Outcomes
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
@@ -21,6 +22,7 @@ __all__ = [
     "Claim",
     "FairnessFront",
     "FairnessReport",
+    "Outcomes",
     "SensitiveFeatures",
     "certify_in_order",
     "fairness_front",

@@ -200,9 +200,12 @@ class Alternatives(PageReport):
         )
 
     def _describe_known(self) -> str:
-        """How many samples have an outcome, where others have none."""
+        """Which samples the performance counts, where some have no outcome."""
         n_unknown = self.reading.left_out.get("samples have no outcome", 0)
-        return f", {self.n_samples - n_unknown:,} of them with an outcome" if n_unknown else ""
+        if not n_unknown:
+            return ""
+        n_known = self.n_samples - n_unknown
+        return f"; the {self._gain.noun} counts the {n_known:,} that have an outcome"
 
     def _describe(self, row: pd.Series) -> str:
         gap, gain = self._quantity, self._gain
@@ -614,7 +617,7 @@ def _check_known_outcomes(
         return
     for name, one in candidates.items():
         is_of_decisions = gain.column == "y_pred"
-        decisions = one.columns["y_pred"] == audit.pos_label if is_of_decisions else None
+        decisions = one.columns["y_pred"] if is_of_decisions else None
         outcomes.check_candidate(name, decisions, gain.name)
 
 
@@ -771,7 +774,7 @@ def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
     """The audit of a candidate on the samples of another audit."""
     if is_audit(candidate):
         return candidate
-    columns = dict(audit.outcomes)
+    columns = audit.outcomes_and_decisions
     if hasattr(candidate, "predict"):
         if audit.model is None:
             raise argument_error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -69,24 +70,29 @@ from skfair.constraints._constraint import (
     refuse_tolerances_by_attribute,
     split_by_attribute,
 )
-from skfair.constraints._held_out import bind_constraint, metric_kind
-from skfair.metrics import RATES, find_positive
+from skfair.constraints._held_out import (
+    bind_constraint,
+    compares_both_decisions,
+    metric_kind,
+)
+from skfair.metrics import RATES, Rate, find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
+    from skfair._groups import Samples
+    from skfair._statistics.rates_by_decision import RatesByDecision
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
     from skfair.audit._known_outcomes import KnownOutcomes
     from skfair.audit._predictions import HiddenGroupConstraint
     from skfair.constraints import Constraint, ExposureParity
-    from skfair.metrics import Rate
 
 
 class _Limits(NamedTuple):
@@ -360,9 +366,9 @@ def _certify_predictions(
         leaves_out = audit.n_without_outcome > 0 and (
             audit.are_outcomes or needs_outcomes(constraint, n_rows, X)
         )
-        selected, left_out = _select_samples(audit, n_rows, leaves_out)
+        weighs_outcomes = leaves_out and _weighs_outcomes(audit, constraint)
+        selected, left_out = _select_samples(audit, n_rows, leaves_out, weighs_outcomes)
         bind = partial(bind_constraint, X=X, **selected)
-        weighs_outcomes = leaves_out and audit.weighs_outcomes_of(constraint.compared_rate)
         if weighs_outcomes:
             bind = partial(_bind_by_decision, audit, bind)
         elif leaves_out:
@@ -405,6 +411,8 @@ def _certify_predictions(
     if leaves_out and audit.known_outcomes is not None:
         assumed.append(audit.known_outcomes.assumption)
         leaves_out = not weighs_outcomes  # then the claim is about all samples
+    elif audit.known_outcomes is not None and compares_both_decisions(constraint):
+        assumed.append(audit.known_outcomes.assumption)
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
@@ -496,14 +504,15 @@ def _find_positive(
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple:
+def _select_samples(
+    audit: AuditData, n_rows: int, needs_outcome: bool, weighs_outcomes: bool = False
+) -> tuple:
     """Groups of so many rows, weights of those that count, and groups of which no row counts.
 
     Rows of an unknown group have no weight, and those without an outcome that a constraint needs.
+    Where outcomes are weighed, a group without outcomes of some decision is left out.
     """
-    samples, columns = audit.samples, audit.columns
-    if len(samples.weights) != n_rows:
-        samples, columns, _ = audit.rows()
+    samples, columns = _find_rows(audit, n_rows)
     groups = samples.groups
     weights = samples.weights
     left_out: tuple[str, ...] = ()
@@ -511,6 +520,9 @@ def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple
         weights = weights * ~mask_unknown(groups)
     if needs_outcome:
         with_outcome = weights * columns["has_outcome"]
+        if weighs_outcomes:
+            outcomes = cast("KnownOutcomes", audit.find_known_outcomes(samples, columns))
+            with_outcome = with_outcome * outcomes.mask_estimable()
         n, n_known = (groups.subset(np.flatnonzero(one)).counts for one in (weights, with_outcome))
         is_left_out = (n > 0) & (n_known == 0)
         left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
@@ -547,7 +559,7 @@ class _BoundByDecision(NamedTuple):
     """
 
     bound_constraint: BoundConstraint
-    rates: Estimates
+    rates: RatesByDecision
 
     @property
     def name(self) -> str:
@@ -574,25 +586,58 @@ class _BoundByDecision(NamedTuple):
 
 
 def _bind_by_decision(
-    audit: AuditData, bind: Callable, constraint: Constraint, predictions: tuple, **params: Any
+    audit: AuditData,
+    bind: Callable,
+    constraint: Constraint,
+    predictions: tuple,
+    *,
+    pos_label: Label | None,
 ) -> tuple[_BoundByDecision, np.ndarray]:
-    """A constraint on one rate bound to all samples, by the known outcomes of both decisions."""
-    bound, scores = bind(constraint, predictions, **params)
-    groups = audit.samples.groups
-    # It is called where `weighs_outcomes_of` has found a Rate, and outcomes that are missing.
-    outcomes = cast("KnownOutcomes", audit.known_outcomes)
-    rate = cast("Rate", constraint.compared_rate)
-    rates, present = outcomes.estimate(rate, groups, None)
-    names = [groups.names[one] for one in present]
-    compared = [group for _, group in bound.sums.cells.labels]
-    if names != compared:
-        raise argument_error(
-            "missing_outcomes='by_decision' compares groups that have outcomes of both decisions, "
-            f"{join_names(map(group_text, names))}, but {constraint.name} compares "
-            f"{join_names(map(group_text, compared))}. Pass one attribute, or leave out other "
-            "groups."
-        )
-    return _BoundByDecision(bound, cast("Estimates", rates)), scores
+    """Bind a constraint on rates to all samples, by the known outcomes of every decision."""
+    bound, scores = bind(constraint, predictions, pos_label=pos_label)
+    samples, columns = _find_rows(audit, len(predictions[0]))
+    # It is called where `_weighs_outcomes` has found rates, and outcomes that are missing.
+    outcomes = cast("KnownOutcomes", audit.find_known_outcomes(samples, columns))
+    groups, _ = constraint.compared_groups(samples)
+    codes = {name: code for code, name in enumerate(groups.names)}
+    labels = bound.sums.cells.labels
+    y_true, y_pred = predictions
+    rates = replace(outcomes, y_true=y_true, y_pred=y_pred).estimate_events(
+        [_find_compared_rates(constraint)[cell] for cell, _ in labels],
+        [codes[group] for _, group in labels],
+        groups,
+        find_positive(y_true, y_pred, pos_label=pos_label),
+    )
+    return _BoundByDecision(bound, rates), scores
+
+
+def _find_rows(audit: AuditData, n_rows: int) -> tuple[Samples, dict[str, np.ndarray]]:
+    """Return samples and columns of so many rows: one by one, or of rows that count."""
+    if len(audit.samples.weights) == n_rows:
+        return audit.samples, audit.columns
+    samples, columns, _ = audit.rows()
+    return samples, columns
+
+
+def _find_compared_rates(constraint: Constraint) -> Mapping[str, Rate]:
+    """Return the rate that a constraint compares in each of its cells; empty if it is none."""
+    if constraint.rates_by_cell:
+        return {cell: RATES[name] for cell, name in constraint.rates_by_cell.items()}
+    rate = constraint.compared_rate
+    return defaultdict(lambda: rate) if isinstance(rate, Rate) else {}
+
+
+def _weighs_outcomes(audit: AuditData, constraint: Constraint) -> bool:
+    """Return whether a claim counts known outcomes by the inverse of their share.
+
+    A rate that the known outcomes tell as they are, such as the precision, does not.
+    """
+    outcomes = audit.known_outcomes
+    if outcomes is None or outcomes.is_known(constraint.compared_rate):
+        return False
+    rates: list[Any] = [RATES[one] for one in constraint.rates_by_cell.values()]
+    rates = rates or [constraint.compared_rate]
+    return constraint.counts_decisions and all(map(outcomes.weighs, rates))
 
 
 def _find_limits(

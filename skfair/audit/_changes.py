@@ -767,10 +767,20 @@ def _describe_overall(report: Changes) -> Iterator[str]:
         before, after = map(quantity.value, row[["before", "after"]])
         low, high = row[["change_low", "change_high"]]
         limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
+        whose = _name_accuracy_samples(report, row)
         yield (
-            f"The accuracy of all samples was {before} and is {after}, a change of "
+            f"The accuracy of {whose} was {before} and is {after}, a change of "
             f"{quantity.difference(row['change'])}{limits}."
         )
+
+
+def _name_accuracy_samples(report: Changes, row: pd.Series) -> str:
+    """The samples whose decisions an accuracy counts: all, or the ones whose outcome is known."""
+    if not any("samples have no outcome" in one.left_out for one in report.readings):
+        return "all samples"
+    before, after = (f"{row[name]:,.0f}" for name in ("n_before", "n_after"))
+    n = before if report.is_paired else f"{before} and {after}"
+    return f"the {n} samples whose outcome is known"
 
 
 def _describe_samples(report: Changes) -> str:

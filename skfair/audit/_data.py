@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,6 @@ from skfair._partitions.collections import check_alignment, is_default, is_lazy,
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (
     argument_error,
-    check_choice,
     check_flag,
     check_in_memory,
     check_path,
@@ -59,7 +58,15 @@ from skfair.audit._bins import (
     read_bins,
     warn_of_integers,
 )
-from skfair.audit._known_outcomes import KnownOutcomes, MissingOutcomes, find_known_outcomes
+from skfair.audit._known_outcomes import KnownOutcomes, find_known_outcomes
+from skfair.audit._outcomes import (
+    MissingOutcomes,
+    Outcomes,
+    as_outcomes,
+    list_columns,
+    list_names,
+    replace_columns,
+)
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
@@ -78,6 +85,9 @@ _FILE_ROLES = (
     *("sensitive_features", "control_features", "groups"),
 )
 """What columns of a file may hold."""
+
+_OF_OUTCOMES = ("y_true", "has_outcome", "decided", "period")
+"""Columns of outcomes, and of what says which of them are known."""
 
 
 class EstimatorAndData(NamedTuple):
@@ -104,7 +114,9 @@ class AuditData:
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
     None if all are independent.
     ``index`` is the pandas index of the columns that were passed, None if it is the default one.
-    ``missing_outcomes`` is what the user says of outcomes that are missing, or None.
+    ``missing_outcomes`` is what the user says of outcomes that are missing, or None. Where some
+    are, the column "decided" has the decision that was made, if it is another than "y_pred", and
+    "period" the month of each sample, if there are dates.
     """
 
     known: SensitiveFeatures
@@ -140,7 +152,6 @@ class AuditData:
         are_counts: bool = False,
         table: pd.DataFrame | None = None,
         burden: bool = False,
-        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
@@ -150,7 +161,9 @@ class AuditData:
         """
         check_group_size(min_group_size)
         check_source(source)
-        check_choice("missing_outcomes", missing_outcomes, (None, *get_args(MissingOutcomes)))
+        outcomes = as_outcomes(columns.get("y_true"))
+        if outcomes is not None:
+            columns = columns | list_columns(outcomes)
         names = {
             role: name
             for role, one in columns.items()
@@ -176,13 +189,9 @@ class AuditData:
         if clusters is not None:
             about = f"{clusters.nunique():,} by {clusters.name}"
             source = {"clusters": about} | (source or {})
+        missing_outcomes = None if outcomes is None else outcomes.missing
         if missing_outcomes == "by_decision":
-            refuse_clusters(clusters, "missing_outcomes='by_decision'")
-            if not are_counts and not checked.samples.is_equally_weighted:
-                raise argument_error(
-                    "missing_outcomes='by_decision' counts samples of equal weight. Leave it out, "
-                    "or sample_weight."
-                )
+            _check_can_weigh(checked, clusters)
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
         has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
@@ -233,24 +242,24 @@ class AuditData:
 
     @cached_property
     def known_outcomes(self) -> KnownOutcomes | None:
-        """Which decisions have an outcome; None if all have one, or there are no two classes."""
+        """Which samples have an outcome, by the decision made; None if all have one."""
         return self.find_known_outcomes(self.samples, self.columns)
 
     def find_known_outcomes(
         self, samples: Samples, columns: dict[str, np.ndarray]
     ) -> KnownOutcomes | None:
         """As `known_outcomes`, of samples of this audit and their columns, such as merged ones."""
-        return find_known_outcomes(samples, columns, self.pos_label, self.missing_outcomes)
+        if self.task != "classification":  # predictions are no decisions
+            columns = {name: one for name, one in columns.items() if name != "y_pred"}
+        clusters = self.cluster_codes
+        return find_known_outcomes(
+            samples, columns, self.pos_label, self.missing_outcomes, clusters
+        )
 
     def check_known_outcomes(self, rate: Any, name: str) -> None:
         """Raise for a rate, or another metric of some name, that the known outcomes do not tell."""
         if self.known_outcomes is not None:
             self.known_outcomes.check(rate, name)
-
-    def weighs_outcomes_of(self, rate: Any) -> bool:
-        """Whether a rate counts known outcomes by the inverse of their share."""
-        outcomes = self.known_outcomes
-        return outcomes is not None and outcomes.weighs(rate)
 
     @cached_property
     def empty_groups(self) -> dict[str, list[str]]:
@@ -265,7 +274,7 @@ class AuditData:
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | None,
+        y_true: ArrayLike | Outcomes | None,
         y_pred: ArrayLike | None,
         *,
         sensitive_features: MatrixLike | SensitiveFeatures,
@@ -277,7 +286,6 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
-        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of the predictions of any model.
 
@@ -287,10 +295,12 @@ class AuditData:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or None
-            True classes or values; None if outcomes are not known. Single ones may be missing, as
-            of applicants who were refused: numbers that need an outcome, such as error rates, are
-            then of the other samples, and selection rates of all.
+        y_true : array-like of shape (n_samples,), Outcomes or None
+            True classes or values; None if outcomes are not known. Single ones may be missing:
+            numbers that need an outcome, such as error rates, are then of the other samples, and
+            selection rates of all. Where one decision has outcomes less often, as of applicants
+            who were refused, such rates are left out or refused: :class:`Outcomes` says how
+            outcomes are missing.
         y_pred : array-like of shape (n_samples,) or None
             Predicted classes or values; None if decisions are made of scores, see :meth:`top`, or
             there is no model: then the shares of outcomes, or their means, are compared. Also
@@ -332,12 +342,6 @@ class AuditData:
             Samples that the rate of a group must count to be compared.
         source : dict of str to str, default=None
             Facts about the data that reports state, as ``provenance`` of :class:`FairnessReport`.
-        missing_outcomes : {"by_decision", "at_random"}, default=None
-            How outcomes are missing, where one decision has them less often. "by_decision" says
-            that nothing but the group and the decision matters, so that samples count by the
-            inverse of the known share of their group and decision. "at_random" counts known
-            outcomes as they are. None raises an error for questions that depend on it, and leaves
-            such rates out of reports.
 
         Returns
         -------
@@ -355,16 +359,24 @@ class AuditData:
         UserWarning
             If weights look like numbers of samples, or a label like the mark of an unknown group.
         """
+        outcomes = as_outcomes(y_true)
         columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        if outcomes is not None:
+            columns |= {"y_true": outcomes.y, "decided": outcomes.decided}
         known = as_sensitive_features(sensitive_features)
         weights = sample_weight
         are_counts = are_counted(
             *columns.values(), known.labels, known.probabilities, weights, control_features
         )
+        time = None if outcomes is None else outcomes.time
         if are_counts:
+            _refuse_time(time)
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features
             )
+        if outcomes is not None:
+            decided = columns.pop("decided", None)
+            columns["y_true"] = replace_columns(outcomes, columns["y_true"], decided, time)
         columns |= {"sample_weight": weights, "control_features": control_features}
         return cls.from_columns(
             columns | {"groups": groups},
@@ -373,7 +385,6 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
-            missing_outcomes=missing_outcomes,
             are_counts=are_counts,
         )
 
@@ -382,7 +393,7 @@ class AuditData:
         cls,
         estimator: BaseEstimator,
         X: MatrixLike,
-        y: ArrayLike | None = None,
+        y: ArrayLike | Outcomes | None = None,
         *,
         sensitive_features: MatrixLike | SensitiveFeatures,
         sample_weight: ArrayLike | None = None,
@@ -393,7 +404,6 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         X_fit: MatrixLike | None = None,
-        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a fitted classifier, regressor or clusterer on held-out data.
 
@@ -407,11 +417,12 @@ class AuditData:
             Held-out data, used in no step of the model's making: neither for the fit, nor for the
             choice among models. If all columns are partitioned (Dask, ``open_blocks``), predictions
             are made and counted where the rows are, without scores.
-        y : array-like of shape (n_samples,), default=None
-            True classes or values; None if they are not known. Single ones may be missing.
+        y : array-like of shape (n_samples,) or Outcomes, default=None
+            True classes or values; None if they are not known. Single ones may be missing, as in
+            :meth:`from_predictions`.
         sensitive_features, sample_weight, control_features, groups, pos_label
             As in :meth:`from_predictions`.
-        burden, min_group_size, source, missing_outcomes
+        burden, min_group_size, source
             As in :meth:`from_predictions`.
         X_fit : array-like of shape (n_fitted, n_features), default=None
             Features of the training data, if available: rows of X that are among them are reported.
@@ -438,11 +449,15 @@ class AuditData:
             person or household, which are not independent, or X is partitioned and the estimator
             has scores.
         """
+        outcomes = as_outcomes(y)
+        decided = time = None
+        if outcomes is not None:
+            y, decided, time = outcomes.y, outcomes.decided, outcomes.time
         check_in_memory(X=X, y=y)
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
-        are_counts = are_counted(X, y, known.labels, sample_weight, control_features)
+        are_counts = are_counted(X, y, decided, known.labels, sample_weight, control_features)
         if are_counts:
             check_fitted_model(estimator)
             if X_fit is not None:
@@ -450,9 +465,12 @@ class AuditData:
                     "X_fit must be None where X is partitioned, since equal rows are found in "
                     "memory. Leave it out, or pass samples in memory, as in X.compute()."
                 )
+            _refuse_time(time)
+            counted = {"y_true": y, "decided": decided}
             columns, known, control_features, weights = count_predictions(
-                {"y_true": y}, known, sample_weight, control_features, estimator, X
+                counted, known, sample_weight, control_features, estimator, X
             )
+            decided = columns.pop("decided", None)
             task = "classification"
             if len(estimator.classes_) <= 2:
                 pos_label, _ = find_positive_class(estimator, pos_label)
@@ -467,6 +485,8 @@ class AuditData:
             task, y_pred, pos_label, y_score = predicted
             columns = {} if task == "clustering" else columns
             columns |= {"y_pred": y_pred, "y_score": y_score}
+        if outcomes is not None and columns.get("y_true") is not None:
+            columns["y_true"] = replace_columns(outcomes, columns["y_true"], decided, time)
         columns |= {"sample_weight": weights, "control_features": control_features}
         audit = cls.from_columns(
             columns | {"groups": groups},
@@ -476,7 +496,6 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
-            missing_outcomes=missing_outcomes,
             are_counts=are_counts,
         )
         if are_counts:
@@ -496,7 +515,7 @@ class AuditData:
         *,
         counts: str,
         sensitive_features: str | Sequence[str] | SensitiveFeatures,
-        y_true: str | None = None,
+        y_true: str | Outcomes | None = None,
         y_pred: str | None = None,
         y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
@@ -504,7 +523,6 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
-        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a table of counts, such as ``SELECT ..., COUNT(*) AS n ... GROUP BY ...``.
 
@@ -519,7 +537,7 @@ class AuditData:
             left out.
         sensitive_features : str or list of str
             Columns of the protected attributes.
-        y_true : str, default=None
+        y_true : str or Outcomes, default=None
             Column of the true classes, which may be missing; None if outcomes are not known.
         y_pred : str, default=None
             Column of the decisions or predicted classes; None if :meth:`top` makes them of scores.
@@ -527,7 +545,7 @@ class AuditData:
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
-        pos_label, burden, min_group_size, source, missing_outcomes
+        pos_label, burden, min_group_size, source
             As in :meth:`from_predictions`.
 
         Returns
@@ -567,7 +585,10 @@ class AuditData:
         table = pd.DataFrame(table)
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
-        roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        outcomes = as_outcomes(y_true)
+        roles = {"y_pred": y_pred, "y_score": y_score}
+        if outcomes is not None:
+            roles |= list_names(outcomes)
         for role, name in (roles | {"counts": counts}).items():
             if name is not None and not isinstance(name, str):
                 raise argument_error(
@@ -576,6 +597,9 @@ class AuditData:
         named = [name for name in (counts, *roles.values()) if name is not None]
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
         columns = {role: table[name] for role, name in roles.items() if name is not None}
+        if outcomes is not None:
+            of_outcomes = (columns.pop(role, None) for role in list_names(outcomes))
+            columns["y_true"] = replace_columns(outcomes, *of_outcomes)
         columns["sample_weight"] = check_counts(table[counts], counts)
         columns["control_features"] = table[control_features] if control_features else None
         return cls.from_columns(
@@ -585,7 +609,6 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=source,
-            missing_outcomes=missing_outcomes,
             are_counts=True,
         )
 
@@ -599,7 +622,6 @@ class AuditData:
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
-        missing_outcomes: MissingOutcomes | None = None,
     ) -> Self:
         """Audit of a file of predictions or counts: CSV, Parquet, or a spreadsheet of one sheet.
 
@@ -611,13 +633,14 @@ class AuditData:
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
             :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
-            "control_features", as in :meth:`from_counts`, and "groups", as in
+            "control_features", as in :meth:`from_counts` ("y_true" may be :class:`Outcomes` of
+            names), and "groups", as in
             :meth:`from_predictions`. With "counts" rows stand for as many samples; else
             "sample_weight" may name a column of weights. Groups are text. Outcomes may be missing:
             empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
-        burden, min_group_size, source, missing_outcomes
+        burden, min_group_size, source
             As in :meth:`from_predictions`.
 
         Returns
@@ -639,6 +662,9 @@ class AuditData:
             )
         known = as_sensitive_features(roles.pop("sensitive_features"))
         sensitive, control_features = map(_as_list, (known.labels, roles.pop("control_features")))
+        outcomes = as_outcomes(roles["y_true"])
+        if outcomes is not None:
+            roles |= list_names(outcomes)
         named = {role: name for role, name in roles.items() if name is not None}
         if "counts" in named and "sample_weight" in named:
             raise ValueError(
@@ -647,9 +673,11 @@ class AuditData:
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns([path], list(names))
-        outcome, *others = roles.values()
-        y_pred, y_score, weights, counts, ids = (check_optional_column(table, x) for x in others)
-        y_true = read_outcomes(table, outcome, y_pred)
+        others = ("y_pred", "y_score", "sample_weight", "counts", "groups")
+        y_pred, y_score, weights, counts, ids = (
+            check_optional_column(table, roles[role]) for role in others
+        )
+        y_true = read_outcomes(table, roles["y_true"], y_pred)
         check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
@@ -658,10 +686,16 @@ class AuditData:
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest([path])
+        placed = place_outcomes(y_true, table)
+        if outcomes is not None:
+            decided, time = (
+                check_optional_column(table, roles[one]) for one in ("decided", "time")
+            )
+            placed = replace_columns(outcomes, placed, decided, time)
         return cls.from_columns(
             {
                 "y_pred": y_pred,
-                "y_true": place_outcomes(y_true, table),
+                "y_true": placed,
                 "y_score": y_score,
                 "sample_weight": weights if counts is None else check_counts(counts, counts.name),
                 "control_features": table[control_features] if control_features else None,
@@ -672,7 +706,6 @@ class AuditData:
             burden=burden,
             min_group_size=min_group_size,
             source=facts | (source or {}),
-            missing_outcomes=missing_outcomes,
             are_counts=counts is not None,
             table=table,
         )
@@ -711,6 +744,17 @@ class AuditData:
         """The column of outcomes, and the mask of those that are known where some are not."""
         names = ("y_true", "has_outcome")
         return {name: self.columns[name] for name in names if name in self.columns}
+
+    @property
+    def outcomes_and_decisions(self) -> dict[str, np.ndarray]:
+        """The columns of outcomes, and where some are unknown the decision that was made.
+
+        Another model on these samples has the same.
+        """
+        made = {name: self.columns[name] for name in _OF_OUTCOMES if name in self.columns}
+        if "has_outcome" in made and "y_pred" in self.columns:
+            made = {"decided": self.columns["y_pred"]} | made
+        return made
 
     @property
     def are_outcomes(self) -> bool:
@@ -818,6 +862,15 @@ def check_source(source: dict[str, str] | None) -> None:
         )
 
 
+def _refuse_time(time: Any) -> None:
+    """Raise for times of samples that are counted where they lie."""
+    if time is not None:
+        raise argument_error(
+            "time must be None where data are partitioned, of which an audit takes counts of few "
+            "distinct rows. Leave it out, or pass all columns in memory, as in y.compute()."
+        )
+
+
 def _find_index(columns: dict[str, Any]) -> pd.Index | None:
     """The pandas index of columns, None if it is the default one."""
     in_memory = (one for one in columns.values() if not hasattr(one, "__dask_graph__"))
@@ -870,6 +923,8 @@ def _check_audit_columns(columns, known, are_counts):
     weights = columns.pop("sample_weight", None)
     control_features = columns.pop("control_features", None)
     columns = _fill_outcomes(cover_truth(columns))
+    if "has_outcome" not in columns:  # nothing depends on what says which outcomes are known
+        columns = {name: one for name, one in columns.items() if name not in ("decided", "period")}
     if not {"y_pred", "y_score", "y_true"} & set(columns):
         raise argument_error(
             "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
@@ -899,7 +954,8 @@ def _check_audit_columns(columns, known, are_counts):
     is_used = np.isin(np.arange(len(first)), columns.pop("row"))
     has_outcome = columns.get("has_outcome", np.ones(1, dtype=bool))
     if not has_outcome.any():  # of the samples that count
-        del columns["y_true"], columns["has_outcome"]
+        for name in _OF_OUTCOMES:
+            columns.pop(name, None)
     elif known.is_modelled and not has_outcome.all():
         raise ValueError(
             f"{known.argument} models groups by decisions and outcomes, but some outcomes "
@@ -923,6 +979,23 @@ def _find_clusters(
     if task == "clustering" or known.is_modelled:
         refuse_clusters(groups, "clusterings and models of groups")
     return pd.Series(groups, name=name) if n_clusters < len(groups) else None
+
+
+def _check_can_weigh(checked: _Checked, clusters: pd.Series | None) -> None:
+    """Raise unless outcomes can be weighed: of independent samples, by decision."""
+    if clusters is not None:
+        raise argument_error(
+            "groups must be left out with outcomes of missing='by_decision', which weighs samples "
+            "that are independent. Pass one sample of each cluster."
+        )
+    columns = checked.columns
+    made = columns.get("decided", columns.get("y_pred"))
+    if "has_outcome" in columns and (made is None or len(np.unique(made)) < 2):
+        are = "there is none" if made is None else f"all samples are decided {str(made[0])!r}"
+        raise argument_error(
+            "y_true must have the decision that was made with missing='by_decision', but "
+            f"{are}. Pass Outcomes(y, missing='by_decision', decided=...), or --decided."
+        )
 
 
 def _count_rows(samples: Samples, task: str, known: SensitiveFeatures) -> Samples:
@@ -1000,6 +1073,7 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
     """Yield the role and the entries of each column that counts, missing where unknown."""
     decision = {"regression": "prediction", "clustering": "cluster"}.get(audit.task, "decision")
     roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
+    roles |= {"decided": "decision made", "period": "time"}
     for name in [one for one in roles if one in audit.columns]:
         column = pd.Series(audit.columns[name], name=names.get(name, name))
         if name == "y_true" and "has_outcome" in audit.columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,12 @@ from skfair.audit._sentences import (
     state_rates,
     value_cell,
 )
-from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
+from skfair.audit._tables import (
+    OUTCOME_METRICS,
+    OVERALL,
+    STRATUM_SEPARATOR,
+    needs_outcome,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +56,27 @@ def report_quantity(report: ReportData, metric: str) -> Quantity:
     """What a metric of a report compares."""
     positive = report.provenance.get("positive_label")
     return describe_quantity(metric, positive, report.reading.burden)
+
+
+def counts_outcomes(report: ReportData, metric: str) -> bool:
+    """Return whether a metric counts the samples with an outcome, where others have none."""
+    return report.n_without_outcome > 0 and needs_outcome(metric)
+
+
+def outcomes_clause(report: ReportData, metric: str) -> str:
+    """Return from how many outcomes a metric of all samples is, where some have none."""
+    if not counts_outcomes(report, metric):
+        return ""
+    return f" from {report.n_samples - report.n_without_outcome:,} known outcomes"
+
+
+def describe_in_report(report: ReportData, metric: str) -> tuple[str, str]:
+    """Return the title of a metric, and what it is the mean of, by the samples that it counts."""
+    title, meaning = describe_metric(metric, report.reading.burden)
+    is_weighted = report.known_outcomes.get("missing") == "by_decision"
+    if counts_outcomes(report, metric) and not is_weighted:
+        meaning = re.sub(r", of all\b", ", of all whose outcome is known", meaning)
+    return title, meaning
 
 
 def error_metric_mask(frame: pd.DataFrame) -> pd.Series:
@@ -182,7 +209,8 @@ def list_main_numbers(
     for name in OVERALL_METRICS:
         for row in tables.get((OVERALL, name), ()):
             quantity = report_quantity(report, name)
-            numbers.append((quantity.page_value(row["estimate"]), quantity.noun))
+            noun = f"{quantity.noun}{outcomes_clause(report, name)}"
+            numbers.append((quantity.page_value(row["estimate"]), noun))
     if gap is not None:
         numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
     n_groups = len(tables[main]) + report.hidden.get(attribute, [0])[0]
@@ -209,7 +237,7 @@ def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
             mark = "end" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
             row["mark"] = "small" if row["is_small"] else mark
             row["overall"] = tables[OVERALL, metric][0]["estimate"]
-            row["words"] = describe_metric(metric, report.reading.burden)
+            row["words"] = describe_in_report(report, metric)
     return tables
 
 
@@ -290,7 +318,8 @@ def metric_table(
         ]
         line += [value_cell(RATIO if one == "ratio" else quantity, row, one) for one in comparisons]
         cells.append((line, row["mark"]))
-    titles = ["Group", "", title, "Samples", *map(str.title, comparisons)]
+    counted = "With outcome" if counts_outcomes(report, name) else "Samples"
+    titles = ["Group", "", title, counted, *map(str.title, comparisons)]
     if report.reading.burden is not None and name == "selection_rate" and "ratio" in comparisons:
         titles[-1] = "Ratio of those spared"
     return f"{title} by {attribute}", note, titles, cells
@@ -322,22 +351,39 @@ def glance_table(
     )
 
 
+OF_ALL_OUTCOMES = ("accuracy", "mean_target")
+"""Metrics that count all samples that have an outcome."""
+
+
+def _count_by_group(rows: list[dict]) -> dict[str, float]:
+    """Return the largest number of samples that a metric counts, by group."""
+    return dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))
+
+
 def rate_table(
     tables: dict[tuple[str, str], list[dict]],
     attribute: str,
     names: ArrowStringArray,
     groups: list[str],
+    has_unknown: bool,
 ) -> tuple:
-    """Table of metrics of groups by one attribute, with intervals."""
+    """Table of metrics of groups by one attribute, with intervals.
+
+    Where some samples have no outcome (`has_unknown`), a column counts the others.
+    """
     rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
-    sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))
+    sizes = _count_by_group(rows)
+    known = _count_by_group([row for row in rows if row["metric"] in OF_ALL_OUTCOMES])
     cells = {}
     for row in rows:
         quantity = describe_quantity(row["metric"])
         cells[row["group"], row["metric"]] = value_cell(quantity, row)
+    has_known = has_unknown and bool(known)
     lines = []
     for group in groups:
         values = (cells.get((group, name), "–") for name in names)
-        lines.append(((group, f"{sizes[group]:,.0f}", *values), False))
-    titles = ("Group", "Samples", *(tables[OVERALL, name][0]["words"][0] for name in names))
+        counts = [f"{sizes[group]:,.0f}", *[f"{known.get(group, 0):,.0f}"] * has_known]
+        lines.append(((group, *counts, *values), False))
+    counted = ("Samples", *["With outcome"] * has_known)
+    titles = ("Group", *counted, *(tables[OVERALL, name][0]["words"][0] for name in names))
     return f"By {attribute}", "With intervals.", titles, lines

@@ -2,213 +2,371 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+import pandas as pd
 
-from skfair._statistics.rates_by_decision import RatesByDecision
-from skfair._utils.checks import argument_error, join_names, number_text
+from skfair._statistics.known_shares import (
+    KnownSamples,
+    differ_by_decision,
+    is_unlikely_without_outcome,
+)
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
+from skfair._utils.checks import argument_error, number_text
+from skfair.audit._tables import needs_outcome
 from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
     from skfair._utils.api import Label
+    from skfair.audit._outcomes import MissingOutcomes
 
-MissingOutcomes = Literal["by_decision", "at_random"]
-"""What a user says of outcomes that are missing, as `missing_outcomes`."""
+Case = Literal["complete", "untested", "by_chance", "by_decision", "of_one_decision"]
+"""How outcomes are missing; "untested" if there are no two decisions that could differ."""
 
-_LEVEL = 0.001
-"""Error of the test that finds shares of known outcomes which differ by decision."""
+_REMEDY = (
+    "If nothing but the group and the decision says whether an outcome is known, reports and "
+    "claims can weigh them: pass Outcomes(y, missing='by_decision') as y_true, or "
+    "--missing-outcomes by_decision. 'at_random' counts the known ones as they are."
+)
+"""What to do where known shares differ by decision."""
 
-_LARGEST_FACTOR = 1.1
-"""Factor of known shares up to which they count as equal: a rate of .5 is wrong by .024 then."""
 
-_NEEDS_NO_OUTCOME = ("selection_rate", "mean_probability", "scoring_rate", "mean_prediction")
+class _Decisions(NamedTuple):
+    """Whether the audited decision and the outcome are positive, (n_rows,) each."""
+
+    is_selected: np.ndarray
+    is_true: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KnownOutcomes:
-    """Decisions between two classes, and which of them have an outcome.
+    """Which samples have an outcome, by the decision that was made.
 
-    ``is_selected`` and ``is_true``, whether the decision and the outcome are positive, and
-    ``has_outcome`` have shape (n_rows,). ``labels`` are those of the negative and of the positive
-    decision, and ``missing`` is what the user says of missing outcomes.
+    Arrays are (n_rows,). ``weights`` are sampling weights, or numbers of samples. ``made`` are
+    codes of the decision that was made, and ``labels`` its labels, which are empty where no
+    decision is known. ``has_outcome`` is the mask of known outcomes. ``y_pred`` are decisions that
+    are audited, or None, ``y_true`` outcomes, and ``pos_label`` is the positive class, None of more
+    than two. ``period`` and ``cluster`` are codes. ``missing`` is what the user says of missing
+    outcomes.
     """
 
     groups: Groups
-    is_selected: np.ndarray
-    is_true: np.ndarray
+    weights: np.ndarray
+    made: np.ndarray
+    labels: tuple[str, ...]
     has_outcome: np.ndarray
-    labels: tuple[str, str]
+    y_pred: np.ndarray | None
+    y_true: np.ndarray
+    pos_label: Label | None
+    period: np.ndarray
+    cluster: np.ndarray | None
     missing: MissingOutcomes | None
+
+    # How outcomes are missing.
 
     @cached_property
     def n(self) -> np.ndarray:
-        """Number of samples by group and decision, (n_groups, 2)."""
-        return self._count(self.groups, np.ones(len(self.is_selected), dtype=bool))
+        """Number of samples by decision made, (n_labels,)."""
+        return self._count(np.ones(len(self.has_outcome), dtype=bool))
 
     @cached_property
     def n_known(self) -> np.ndarray:
-        """Number of samples with an outcome by group and decision, (n_groups, 2)."""
-        return self._count(self.groups, self.has_outcome)
+        """Number of samples with an outcome by decision made, (n_labels,)."""
+        return self._count(self.has_outcome)
 
     @cached_property
-    def case(self) -> Literal["complete", "by_chance", "by_decision", "of_one_decision"]:
-        """How outcomes are missing, from decisions, groups and masks of outcomes alone."""
-        n, n_known = self.n.sum(axis=0), self.n_known.sum(axis=0)
-        if (n == n_known).all():
+    def case(self) -> Case:
+        """How outcomes are missing, from decisions, groups, months and masks of outcomes alone."""
+        if self.has_outcome.all():
             return "complete"
-        if ((n > 0) & (n_known == 0)).any():
+        if len(self.labels) < 2:
+            return "untested"
+        if self.lacks_outcomes.any():
             return "of_one_decision"
-        return "by_decision" if self._differs_by_decision() else "by_chance"
+        rows, group = self.groups.memberships
+        units = self.cluster
+        if units is None and not self.groups.is_disjoint:
+            units = np.arange(len(self.has_outcome))
+        samples = KnownSamples(
+            groups=group,
+            periods=self.period[rows],
+            decisions=self.made[rows],
+            has_outcome=self.has_outcome[rows],
+            counts=self.groups.row_counts[rows],
+            units=None if units is None else units[rows],
+        )
+        return "by_decision" if differ_by_decision(samples) else "by_chance"
+
+    @cached_property
+    def lacks_outcomes(self) -> np.ndarray:
+        """Mask of the decisions that have samples and no outcome, (n_labels,).
+
+        Of two decisions the rates are trivial then, such as a true positive rate of 1. A rare class
+        of many may lack outcomes by chance.
+        """
+        is_lacking = self.n_known == 0
+        if len(self.labels) == 2:
+            return is_lacking
+        others = self.n.sum() - self.n
+        known = self.n_known.sum()
+        numbers = zip(self.n.astype(int), others.astype(int), strict=True)
+        unlikely = [
+            is_unlikely_without_outcome(n, rest, int(known), len(self.labels))
+            for n, rest in numbers
+        ]
+        return is_lacking & np.array(unlikely)
 
     @property
     def are_counted_as_they_are(self) -> bool:
         """Whether the samples that have an outcome stand for all."""
+        if self.case == "complete":
+            return True
         if self.missing == "by_decision":
-            return self.case == "complete"
-        return self.case in ("complete", "by_chance") or (
-            self.case == "by_decision" and self.missing == "at_random"
-        )
+            return False
+        if self.missing == "at_random":
+            return self.case != "of_one_decision"
+        return self.case in ("untested", "by_chance")
 
     @property
     def are_weighted(self) -> bool:
         """Whether samples count by the inverse of the known share of their group and decision."""
-        return self.missing == "by_decision" and self.case in ("by_chance", "by_decision")
+        return self.missing == "by_decision" and self.case not in ("complete", "of_one_decision")
 
-    def is_known(self, rate: Any) -> bool:
-        """Whether the samples that have an outcome tell a rate of all samples, as they are."""
-        if self.are_counted_as_they_are or rate is RATES["selection_rate"]:
+    # Which rates are known.
+
+    def is_known(self, rate: Any, label: Label | None = None) -> bool:
+        """Return whether the samples that have an outcome tell a rate of all, as they are.
+
+        `label` is the positive class, where it is not the only one. A rate that counts samples of
+        one decision made is known, such as the precision of the model in use.
+        """
+        if self.are_counted_as_they_are:
             return True
-        decision = rate.decision if isinstance(rate, Rate) else None
-        return decision is not None and bool(self.n_known[:, decision].any())
+        if not isinstance(rate, Rate):
+            return False
+        if not rate.needs_target:
+            return True
+        if rate.decision is None or self.y_pred is None:
+            return False
+        if label is None and self.pos_label is None:  # each class is compared with all others
+            return all(self.is_known(rate, one) for one in np.unique(self.y_pred))
+        counted = self._compare_with(label).is_selected == rate.decision
+        is_of_one = len(np.unique(self.made[counted])) == 1
+        return is_of_one and bool(self.has_outcome[counted].any())
 
     def weighs(self, rate: Any) -> bool:
-        """Whether a rate counts samples by the inverse of the known share."""
+        """Return whether a rate counts samples by the inverse of the known share.
+
+        Of more than two classes other rates than the accuracy are rates of a class.
+        """
         is_share = isinstance(rate, Rate) and rate.is_share
-        return self.are_weighted and is_share and not self.is_known(rate)
+        return self.are_weighted and self.y_pred is not None and is_share
 
     def check(self, rate: Any, name: str) -> None:
         """Raise for a rate that the known outcomes do not tell."""
         if not self.is_known(rate):
             raise argument_error(f"y_true does not tell {name} of all samples. {self.sentence}")
 
+    # Sentences.
+
     @property
     def sentence(self) -> str:
         """How outcomes are missing, what is not known then, and what can be asked instead."""
-        n, n_known = self.n.sum(axis=0).astype(int), self.n_known.sum(axis=0).astype(int)
         if self.case == "of_one_decision":
-            lacking = int(((n > 0) & (n_known == 0)).argmax())
-            rate = ("precision", "negative predictive value")[lacking]
-            return (
-                f"None of the {n[lacking]:,} samples decided {self.labels[lacking]!r} has an "
-                "outcome. Rates that need these outcomes are not known, whatever the number of "
-                f"samples: ask about selection rates or the {rate}, or learn the outcomes of a "
-                "random sample of them."
-            )
+            return self._describe_lacking()
         known = (
             f"{self.shares_clause} have an outcome, so that the known ones do not stand for all."
         )
         if self.missing == "by_decision":
-            return f"{known} Reports and claims on one rate weigh them."
+            return (
+                f"{known} Reports and claims weigh them for rates of decisions, but not for "
+                "metrics of scores and numbers, subgroups, comparisons, alternatives and the k "
+                "highest scores."
+            )
+        return f"{known} {_REMEDY}"
+
+    def _describe_lacking(self) -> str:
+        """Sentences on the decisions without any outcome."""
+        names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(self.lacks_outcomes))
+        n = int(self.n[self.lacks_outcomes].sum())
+        instead = "selection rates"
+        if self._is_audited:
+            instead += f" or {self._name_known_rate()}"
         return (
-            f"{known} Pass missing_outcomes='by_decision' if nothing but the group and the "
-            "decision says whether an outcome is known. Samples then count by the inverse of the "
-            "known share. Pass 'at_random' to count the known ones as they are."
+            f"None of the {n:,} samples decided {names} has an outcome. Rates that need these "
+            f"outcomes are not known, whatever the number of samples: ask about {instead}, or "
+            "learn the outcomes of a random sample of them."
         )
 
     @property
     def shares_clause(self) -> str:
         """Which share of the samples of each decision has an outcome."""
-        n, n_known = self.n.sum(axis=0), self.n_known.sum(axis=0)
-        return join_names(
+        *others, last = (
             f"{number_text(100.0 * known / all_, 3)} % of the {all_:,.0f} samples decided {label!r}"
-            for known, all_, label in zip(n_known, n, self.labels, strict=True)
+            for known, all_, label in zip(self.n_known, self.n, self.labels, strict=True)
         )
+        return f"{', '.join(others)} and {last}"
 
     @property
     def assumption(self) -> str:
         """What rates assume of the outcomes that are missing; empty if nothing."""
         if self.are_weighted:
             return "if nothing but the group and the decision says whether an outcome is known"
+        if self.case == "complete":
+            is_of_one = len(self.labels) == 1
+            return "if no samples of another decision are missing from the data" * is_of_one
+        if self.case == "untested" and self.missing is None:
+            return "if outcomes are missing at random, since no two decisions show whether they are"
         return "if outcomes are missing at random" if self.missing == "at_random" else ""
-
-    def estimate(
-        self, rate: Rate, groups: Groups, weights: np.ndarray | None
-    ) -> tuple[RatesByDecision | None, np.ndarray]:
-        """Rates of groups whose strata all have outcomes of both decisions, and these groups.
-
-        The strata are the groups of the audit, of which an attribute has several.
-        """
-        every = np.ones(len(self.is_selected), dtype=bool)
-        strata, group = _cross(groups, self.groups)
-        n = self._count(strata, every)
-        by_class = [self._count(strata, self.has_outcome & (self.is_true == one)) for one in (0, 1)]
-        known = np.stack(by_class, axis=1)
-        lacks_one = ((known.sum(axis=1) == 0) & (n > 0)).any(axis=1)
-        is_known = np.bincount(group, lacks_one, len(groups.labels)) == 0
-        present = np.flatnonzero(is_known & (groups.counts > 0))
-        if not len(present):
-            return None, present
-        inside = np.flatnonzero(np.isin(group, present))
-        group = np.searchsorted(present, group[inside])
-        known = known[inside]
-        counts = np.bincount(group, rate.base(known), len(present))
-        return RatesByDecision(rate, n[inside], known, group, counts), present
 
     def describe_left_out(self) -> str:
         """Sentence on the rates that are left out; empty if samples count as they are."""
         return "" if self.are_counted_as_they_are else f"{self.sentence} Other rates are left out."
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """How outcomes are missing, what the user says of it, and what follows, for a report."""
+        facts = {"case": self.case, "missing": self.missing, "sentence": self.describe_report()}
+        return {name: one for name, one in facts.items() if one}
+
     def describe_report(self) -> str:
         """Sentence of a report on what is left out or assumed; empty if neither is."""
-        if self.are_weighted:
+        if self.are_weighted and self.y_pred is not None:
             known = f"{self.shares_clause} have an outcome"
             return f"{known}: rates are those of all samples {self.assumption}."
+        if self.case == "complete" and len(self.labels) == 1:
+            return (
+                f"All samples are decided {self.labels[0]!r}: if samples of another decision are "
+                "missing from the data, rates that count both decisions are not known."
+            )
+        if self.case == "untested" and self.missing is None:
+            return self._describe_untested()
         return self.describe_left_out()
 
-    def select(self, estimators: dict[str, Callable]) -> dict[str, Callable]:
-        """The estimators by metric that the known outcomes tell, weighted where asked for."""
+    def _describe_untested(self) -> str:
+        """Sentence on outcomes that are missing where no two decisions can be compared."""
+        reason = "No decision is known that could say which outcomes are known."
+        if self.labels:
+            reason = (
+                f"All samples are decided {self.labels[0]!r}: no sample of another decision shows "
+                "which outcomes are known."
+            )
+        return (
+            f"{reason} If there was one, pass it: Outcomes(y, decided=...) as y_true, or --decided."
+        )
+
+    # Estimates of rates of all samples.
+
+    def select(
+        self, estimators: dict[str, Callable], further: Mapping[str, Any] | None = None
+    ) -> dict[str, Callable]:
+        """Return the estimators by metric that the known outcomes tell, weighted where asked for.
+
+        `further` are metrics of the user by name. Names of rates of a class end in its label.
+        """
         if self.are_counted_as_they_are:
             return estimators
+        metrics = RATES | dict(further or {})
         selected = {}
         for name, one in estimators.items():
-            rate = RATES.get(name)
-            if name in _NEEDS_NO_OUTCOME or self.is_known(rate):
+            metric, label = self._find_metric(name, metrics)
+            needs_none = not needs_outcome(name) or (metric is not None and not metric.needs_target)
+            if needs_none or self.is_known(metric, label):
                 selected[name] = one
-            elif rate is not None and self.weighs(rate):
-                selected[name] = partial(self.estimate, rate)
+            elif self.weighs(metric):
+                selected[name] = self._weigh(metric, label)
         return selected
+
+    def _weigh(self, rate: Rate, label: Label | None) -> Callable:
+        """Return the estimator of a weighted rate; of many classes it is the share judged rightly.
+
+        This share is the precision of a model that selects all samples, where the outcome is
+        whether the decision is right.
+        """
+        if label is not None:
+            return partial(self.estimate, rate, label)
+        is_right = self.y_true == self.y_pred
+        judged = replace(self, y_pred=np.ones(len(is_right), dtype=bool), y_true=is_right)
+        return partial(judged.estimate, RATES["positive_predictive_value"], True)
+
+    def _find_metric(self, name: str, metrics: Mapping[str, Any]) -> tuple[Any, Label | None]:
+        """Return the metric of a name, and the class that it is of."""
+        if name in metrics:
+            return metrics[name], self.pos_label
+        base, _, text = name.partition(" of class ")
+        labels = [] if self.y_pred is None else [*np.unique(self.y_pred), *np.unique(self.y_true)]
+        label = next((one for one in labels if str(one) == text), None)
+        return metrics.get(base), label
 
     def leave_out(
         self, estimators: dict[str, Callable], *, decides_otherwise: bool
     ) -> dict[str, Callable]:
-        """The estimators that the known outcomes tell as they are.
+        """Return the estimators that the known outcomes tell as they are.
 
-        Of the decisions of another model, which did not say whose outcome is known, these are the
-        estimators that need no outcomes.
+        Of the decisions of another model these are the estimators that need no outcomes.
         """
         if self.are_counted_as_they_are:
             return estimators
         return {
             name: one
             for name, one in estimators.items()
-            if name in _NEEDS_NO_OUTCOME
-            or (not decides_otherwise and self.is_known(RATES.get(name)))
+            if not needs_outcome(name)
+            or (not decides_otherwise and self.is_known(*self._find_metric(name, RATES)))
         }
 
+    def estimate(
+        self, rate: Rate, label: Label | None, groups: Groups, weights: np.ndarray | None
+    ) -> tuple[RatesByDecision | None, np.ndarray]:
+        """Return rates of groups whose strata have outcomes of all decisions, and these groups."""
+        counts, group = self._count_strata(groups, label)
+        lacks = np.bincount(group, counts.lacks_outcomes, len(groups.labels)) > 0
+        known = np.zeros((len(groups.labels), 2, 2))
+        np.add.at(known, group, counts.tabulate_known())
+        is_counted = (known * (rate.tables[1] > 0)).any(axis=(1, 2))
+        present = np.flatnonzero(~lacks & is_counted & (groups.counts > 0))
+        if not len(present):
+            return None, present
+        inside = np.flatnonzero(np.isin(group, present))
+        event = np.searchsorted(present, group[inside])
+        tables = np.repeat(rate.tables[np.newaxis], len(present), axis=0)
+        return RatesByDecision(tables, counts.take(inside), event), present
+
+    def estimate_events(
+        self, rates: list[Rate], codes: list[int], groups: Groups, label: Label | None
+    ) -> RatesByDecision:
+        """Return the rate of each event, of the group with the code of the event.
+
+        Strata without outcomes of some decision are left out.
+        """
+        counts, group = self._count_strata(groups, label)
+        is_known = ~counts.lacks_outcomes
+        strata = [np.flatnonzero((group == code) & is_known) for code in codes]
+        event = np.repeat(np.arange(len(codes)), [len(one) for one in strata])
+        tables = np.array([one.tables for one in rates])
+        return RatesByDecision(tables, counts.take(np.concatenate(strata)), event)
+
+    def mask_estimable(self) -> np.ndarray:
+        """Return whether the group of each row has outcomes of all decisions made in it."""
+        counts, group = self._count_strata(self.groups, None)
+        lacks = np.bincount(group, counts.lacks_outcomes, len(self.groups.labels)) > 0
+        rows, codes = self.groups.memberships
+        return np.bincount(rows, lacks[codes], len(self.has_outcome)) == 0
+
     def check_candidate(self, name: str, decisions: np.ndarray | None, performance: str) -> None:
-        """Raise for a candidate whose performance is not known, since it decides otherwise."""
+        """Raise for a candidate whose performance is not known, since it decides otherwise.
+
+        `decisions` are the decisions of the candidate, or None if its performance is of scores.
+        """
         if self.are_counted_as_they_are:
             return
-        counts = self.groups.row_counts
-        differs = True if decisions is None else decisions != self.is_selected
-        n = int((counts * differs * ~self.has_outcome).sum())
+        differs = True if decisions is None else decisions != self.y_pred
+        n = int((self.groups.row_counts * differs * ~self.has_outcome).sum())
         if n:
             raise argument_error(
                 "candidates must decide as the model in use where no outcome is known, but "
@@ -216,29 +374,74 @@ class KnownOutcomes:
                 f"is not known. {self.sentence}"
             )
 
-    def _count(self, groups: Groups, mask: np.ndarray) -> np.ndarray:
-        """Number of samples in the mask by group and decision, (n_groups, 2)."""
+    # Counts.
+
+    @property
+    def _is_audited(self) -> bool:
+        """Whether the decision that was made is the decision that is audited."""
+        if self.y_pred is None:
+            return False
+        codes, audited = pd.factorize(self.y_pred)
+        n_pairs = len(np.unique(self.made * len(audited) + codes))
+        return n_pairs == len(self.labels) == len(audited)
+
+    def _name_known_rate(self) -> str:
+        """Name a rate of the samples of a decision that has outcomes."""
+        if len(self.labels) > 2:
+            return "the precision of other classes"
+        row = int(np.isin(self.made, np.flatnonzero(self.lacks_outcomes)).argmax())
+        lacks_positive = self._compare_with(None).is_selected[row]
+        return "the negative predictive value" if lacks_positive else "the precision"
+
+    def _compare_with(self, label: Label | None) -> _Decisions:
+        """Return decisions and outcomes of one class against all others."""
+        positive = self.pos_label if label is None else label
+        if self.y_pred is None:
+            return _Decisions(np.zeros(len(self.y_true), dtype=bool), self.y_true == positive)
+        return _Decisions(self.y_pred == positive, self.y_true == positive)
+
+    def _count(self, mask: np.ndarray) -> np.ndarray:
+        """Number of samples in the mask by decision made, (n_labels,)."""
+        return np.bincount(self.made, (self.groups.row_counts * mask), len(self.labels))
+
+    def _count_strata(
+        self, groups: Groups, label: Label | None
+    ) -> tuple[DecisionCounts, np.ndarray]:
+        """Return counts by stratum and pair of decisions, and the group of each stratum.
+
+        Strata are the finest groups of the audit within each group: known shares may differ
+        among them.
+        """
+        decisions = self._compare_with(label)
+        # Columns are pairs of the decision made and the audited one, strata pairs of groups.
+        pairs, column = np.unique(2 * self.made + decisions.is_selected, return_inverse=True)
         rows, group = groups.memberships
-        cells = 2 * group + self.is_selected[rows]
-        counts = (groups.row_counts * mask)[rows]
-        return np.bincount(cells, counts, 2 * len(groups.labels)).reshape(-1, 2)
+        finest = self.groups.codes[rows] if self.groups.is_disjoint else group
+        n_finest = finest.max(initial=0) + 1
+        strata, stratum = np.unique(group * n_finest + finest, return_inverse=True)
+        cells = stratum * len(pairs) + column[rows]
+        shape = len(strata), len(pairs)
+        known = self.has_outcome
+        numbers = groups.row_counts * np.ones(len(known))
+        weights = (self.weights, self.weights**2, numbers)
+        if groups.multiplicity is not None:  # weights are numbers of samples
+            weights = (numbers, numbers, numbers)
+        n, n_known, n_positive = (
+            WeightedCounts(
+                *(
+                    np.bincount(cells, (one * mask)[rows], np.prod(shape)).reshape(shape)
+                    for one in weights
+                )
+            )
+            for mask in (np.ones(len(known), dtype=bool), known, known & decisions.is_true)
+        )
+        counts = DecisionCounts(n, n_known, n_positive, pairs // 2, pairs % 2 == 1)
+        return counts, strata // n_finest
 
-    def _differs_by_decision(self) -> bool:
-        """Whether the known shares of both decisions differ, over all groups or within one."""
-        occurring = self.n.any(axis=1)
-        n, n_known = self.n[occurring], self.n_known[occurring]
-        tests = [(n, n_known, _LEVEL)]
-        tests += [(n[[g]], n_known[[g]], _LEVEL / len(n)) for g in range(len(n))]
-        return any(_shares_differ(*one) for one in tests)
 
-
-def _cross(groups: Groups, strata: Groups) -> tuple[Groups, np.ndarray]:
-    """The groups within each stratum, and the group of each; overlapping ones are no strata."""
-    if not (groups.is_disjoint and strata.is_disjoint):
-        return groups, np.arange(len(groups.labels))
-    pairs, codes = np.unique(groups.codes * len(strata.labels) + strata.codes, return_inverse=True)
-    group = pairs // len(strata.labels)
-    return groups.regroup(codes, groups.labels[group]), group
+def _are_equal(values: np.ndarray) -> bool:
+    """Return whether all values are equal."""
+    return bool((values == values[0]).all())
 
 
 def find_known_outcomes(
@@ -246,32 +449,38 @@ def find_known_outcomes(
     columns: dict[str, np.ndarray],
     pos_label: Label | None,
     missing: MissingOutcomes | None,
+    clusters: np.ndarray | None = None,
 ) -> KnownOutcomes | None:
-    """Which decisions have an outcome; None if all have one, or there are no two classes."""
-    if pos_label is None or not {"y_pred", "has_outcome"} <= set(columns):
-        return None
-    is_selected = columns["y_pred"] == pos_label
-    others = np.unique(columns["y_pred"][~is_selected]).tolist()
+    """Return which samples have an outcome; None if all have one, and decisions differ.
+
+    The decision that was made is the column "decided", or the decision that is audited, "y_pred",
+    if there is one.
+    """
+    y_pred = columns.get("y_pred")
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None:
+        is_of_one_decision = pos_label is not None and y_pred is not None and _are_equal(y_pred)
+        if not is_of_one_decision or "y_true" not in columns:
+            return None
+        has_outcome = np.ones(len(samples.weights), dtype=bool)
+    n_rows = len(has_outcome)
+    made = columns.get("decided", y_pred)
+    labels: tuple[str, ...] = ()
+    codes = np.zeros(n_rows, dtype=np.intp)
+    if made is not None:
+        codes, values = pd.factorize(made, sort=True)
+        labels = tuple(map(str, values))
+    periods = columns.get("period", np.zeros(n_rows, dtype=np.intp))
     return KnownOutcomes(
         groups=samples.groups,
-        is_selected=is_selected,
-        is_true=columns["y_true"] == pos_label,
-        has_outcome=columns["has_outcome"],
-        labels=(join_names(map(str, others)), str(pos_label)),
+        weights=samples.weights,
+        made=codes,
+        labels=labels,
+        has_outcome=has_outcome,
+        y_pred=y_pred,
+        y_true=columns["y_true"],
+        pos_label=pos_label,
+        period=pd.factorize(periods)[0],
+        cluster=clusters,
         missing=missing,
     )
-
-
-def _shares_differ(n: np.ndarray, n_known: np.ndarray, level: float) -> bool:
-    """Whether known shares of both decisions differ within strata, by more than a tenth.
-
-    The test is Cochran, Mantel and Haenszel's, and the factor of the shares Mantel and Haenszel's.
-    The odds of true and false positive rates of the known samples are wrong by this factor.
-    """
-    totals, known = n.sum(axis=1), n_known.sum(axis=1)
-    lower, upper = np.sort((n_known * n[:, ::-1] / totals[:, np.newaxis]).sum(axis=0))
-    excess = abs((n_known[:, 1] - known * n[:, 1] / totals).sum())
-    scale = totals**2 * np.maximum(totals - 1, 1)
-    variance = (known * (totals - known) * n.prod(axis=1) / scale).sum()
-    z = max(excess - 0.5, 0.0) / np.sqrt(max(variance, 1e-300))
-    return bool(upper > _LARGEST_FACTOR * lower and 2.0 * stats.norm.sf(z) < level)

@@ -116,9 +116,15 @@ def check_salt(salt: str | None, name: str = "salt") -> None:
 
 
 def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:
-    """Digest of an audit's samples, None without a salt."""
+    """Digest of an audit's samples, and of what is said of missing outcomes; None without salt."""
     check_salt(salt)
-    return None if salt is None else digest_samples(audit.samples, audit.columns, salt)
+    if salt is None:
+        return None
+    columns = audit.columns
+    if audit.missing_outcomes is not None:
+        said = np.full(len(audit.samples.weights), audit.missing_outcomes)
+        columns = columns | {"missing_outcomes": said}
+    return digest_samples(audit.samples, columns, salt)
 
 
 def check_same_samples(

@@ -54,7 +54,7 @@ def count_predictions(columns, known, sample_weight, control_features, estimator
             "missing groups need each sample, but the data are partitioned, of which an audit "
             "takes counts alone. Leave it out, or pass all columns in memory, as in y.compute()."
         )
-    roles = {"y_pred": columns.get("y_pred"), "y_true": columns["y_true"]}
+    roles = {name: columns.get(name) for name in ("y_pred", "y_true", "decided")}
     roles |= {"sensitive_features": known.labels, "control_features": control_features}
     roles = {name: column for name, column in roles.items() if column is not None}
     features = {} if estimator is None else {"X": X}

@@ -142,8 +142,10 @@ class FairnessReport(ReportData):
         the ``tolerance``; ``verdict_of_all`` is that on all groups together.
     empty_groups : dict of str to list of str
         Declared categories of pandas that no sample has, by attribute.
-    known_outcomes : str, default=""
-        Which decisions lack outcomes, and what is left out, or assumed, for that.
+    known_outcomes : dict of str to str
+        How outcomes are missing: the "case" ("complete", "untested", "by_chance", "by_decision" or
+        "of_one_decision"), what :class:`Outcomes` said as "missing", and a "sentence" on what is
+        left out, or assumed, for that. Empty if all samples have an outcome, and decisions differ.
 
     Attributes
     ----------
@@ -662,5 +664,5 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         title=settings.title or "",
         shares=shares,
         empty_groups=audit.empty_groups,
-        known_outcomes="" if outcomes is None else outcomes.describe_report(),
+        known_outcomes={} if outcomes is None else outcomes.facts,
     )

@@ -37,7 +37,7 @@ class ReportData(PageReport):
     reading: Reading = UNREAD
     shares: pd.DataFrame | None = None
     empty_groups: dict[str, list[str]] = field(default_factory=dict)
-    known_outcomes: str = ""
+    known_outcomes: dict[str, str] = field(default_factory=dict)
 
     @property
     @abstractmethod

@@ -116,9 +116,12 @@ def report_estimators(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
     else:
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
-        known_outcomes = audit.find_known_outcomes(samples, columns)
-        if known_outcomes is not None:
-            estimators = known_outcomes.select(estimators)
+    known_outcomes = None if known.is_modelled else audit.find_known_outcomes(samples, columns)
+    if known_outcomes is not None:
+        further = find_group_metrics(metrics) if len(metrics) else {}
+        estimators = known_outcomes.select(estimators, further)
+        if not estimators:
+            raise argument_error(f"y_true tells no rate of all samples. {known_outcomes.sentence}")
     clusters = audit.cluster_codes
     if clusters is not None:
         estimators = _count_clusters(estimators, clusters, metrics)

@@ -19,9 +19,12 @@ from skfair.audit._formats import (
     titled_facts,
 )
 from skfair.audit._front import (
+    OF_ALL_OUTCOMES,
     OVERALL_METRICS,
     chance_clause,
+    counts_outcomes,
     describe_front,
+    describe_in_report,
     draw_limited,
     error_metric_mask,
     find_axis,
@@ -33,6 +36,7 @@ from skfair.audit._front import (
     largest_groups,
     list_main_numbers,
     metric_table,
+    outcomes_clause,
     primary_metrics,
     rate_table,
     report_quantity,
@@ -84,16 +88,12 @@ FOUR_FIFTHS = 0.8
 Selection Procedures of the United States see evidence of adverse impact."""
 
 
-_COMPLETE_METRICS = ("accuracy", "mean_target")
-"""Metrics of all samples that have an outcome."""
-
-
 def findings(report: ReportData) -> list[str]:
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report)]
-    if report.known_outcomes:
-        sentences.append(report.known_outcomes)
+    if about_outcomes := report.known_outcomes.get("sentence"):
+        sentences.append(about_outcomes)
     sentences += report.reading.describe_bins()
     sentences += _describe_hidden(report)
     sentences += describe_empty_groups(report)
@@ -109,7 +109,8 @@ def findings(report: ReportData) -> list[str]:
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
     if clusters := report.provenance.get("clusters"):
         sentences.append(f"Limits count clusters of samples, not samples: {clusters}.")
-    if report.n_without_outcome and not report.known_outcomes:
+    is_said = about_outcomes and report.known_outcomes["case"] != "untested"
+    if report.n_without_outcome and not is_said:
         sentences.append(_describe_outcomes(report))
     if not len(gaps) and report.gaps["four_fifths"].any():
         return sentences
@@ -171,7 +172,10 @@ def _describe_sample(report: ReportData) -> str:
     quantities = {
         name: report_quantity(report, name) for name in OVERALL_METRICS if name in overall
     }
-    known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
+    known = [
+        f"{one.noun} {one.value(overall[name])}{outcomes_clause(report, name)}"
+        for name, one in quantities.items()
+    ]
     rates = f" ({join_names(known)})" if known else ""
     small = left_out_clause(_find_small_groups(report))
     n_unknown = _count_without_group(report, last)
@@ -222,7 +226,7 @@ OUTCOME_SELECTION = (
 def _describe_outcomes(report: ReportData) -> str:
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
     n, frame = report.n_without_outcome, report.frame
-    is_complete = frame["metric"].isin(_COMPLETE_METRICS)
+    is_complete = frame["metric"].isin(OF_ALL_OUTCOMES)
     is_complete |= frame["metric"].str.startswith(OUTCOME_SHARE)
     known = frame.loc[is_complete, "group"]
     groups = dict.fromkeys(frame.loc[~frame["group"].isin(known), "group"])
@@ -238,7 +242,7 @@ def _describe_gap(report: ReportData, gap: pd.Series) -> str:
     name = gap["metric"]
     ends = find_ends(report, gap)
     quantity = report_quantity(report, name)
-    title, meaning = describe_metric(name, report.reading.burden)
+    title, meaning = describe_in_report(report, name)
     if is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         rounded = "" if gap["gap"] == 0.0 else " up to rounding"
@@ -249,6 +253,8 @@ def _describe_gap(report: ReportData, gap: pd.Series) -> str:
     if report.assumption:
         how = "of known group, estimated for all" if report.n_missing else "by their probabilities"
         quantity = quantity._replace(counted=f"{quantity.counted} {how}")
+    if counts_outcomes(report, name) and "outcome" not in quantity.counted:
+        quantity = quantity._replace(counted=f"{quantity.counted} whose outcome is known")
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
     size = quantity.size(*read_limited(gap, "gap"))
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
@@ -327,7 +333,12 @@ def open_questions(report: ReportData) -> list[str]:
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
-        if report.n_without_outcome:
+        if report.n_without_outcome and report.known_outcomes.get("missing") == "by_decision":
+            questions.append(
+                "Whether anything but the group and the decision says if an outcome is known, "
+                "which rates of all samples do not allow for."
+            )
+        elif report.n_without_outcome:
             questions.append(
                 "Whether error rates are those of all samples, since some have no outcome. "
                 f"{OUTCOME_SELECTION}"
@@ -389,7 +400,9 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     yield "Rates by group", [note, metric_table(report, tables, main, ())]
     yield "All rates at a glance", [glance_table(report, tables, main[0])]
     groups = [row["group"] for row in largest_groups(tables[main])]
-    yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
+    has_unknown = report.n_without_outcome > 0
+    numbers = rate_table(tables, main[0], names, [OVERALL, *groups], has_unknown)
+    yield "The numbers", [numbers]
     if len(adjusted := _adjusted_differences(report)):
         strata = list(_stratum_tables(report))
         yield "Adjusted for strata", [_adjusted_table(report, adjusted), *strata]
@@ -445,7 +458,7 @@ def _impact_tables(
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
-        title, meaning = describe_metric(metric, report.reading.burden)
+        title, meaning = describe_in_report(report, metric)
         name = (
             "Impact ratios"
             if len(metrics) == 1
@@ -807,7 +820,8 @@ def model_card_sections(report: ReportData) -> Iterator[tuple[str, list[list | t
     tables = []
     for attribute in report.attributes:
         groups = report.frame.loc[report.frame["attribute"] == attribute, "group"].unique()
-        tables.append(rate_table(rates, attribute, names, [OVERALL, *groups]))
+        has_unknown = report.n_without_outcome > 0
+        tables.append(rate_table(rates, attribute, names, [OVERALL, *groups], has_unknown))
     yield "Quantitative analyses", [report.findings, *tables]
     yield "Caveats and recommendations", [report.open_questions]
 

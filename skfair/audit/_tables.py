@@ -35,6 +35,15 @@ OVERALL = "overall"
 OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate", "coverage")
 """Metrics of outcomes; the first that a report has is its main metric."""
 
+_METRICS_OF_ALL = (*OUTCOME_METRICS, "mean_probability")
+"""Metrics that need no outcome."""
+
+
+def needs_outcome(name: str) -> bool:
+    """Return whether a metric of a report, by its name, counts samples with an outcome."""
+    return name.partition(" of class ")[0] not in _METRICS_OF_ALL
+
+
 OUTCOME_SHARE = "share of rows with outcome "
 """What the names of shares of outcomes begin with, which data without a model have."""
 

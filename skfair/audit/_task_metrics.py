@@ -14,7 +14,7 @@ from skfair._statistics.calibration_lines import estimate_coefficients, fit_cali
 from skfair._statistics.group_estimates import estimate_means
 from skfair._utils.checks import argument_error, join_names, mute_warnings
 from skfair.audit._sentences import is_known_metric
-from skfair.audit._tables import OUTCOME_METRICS, OUTCOME_SHARE, group_text
+from skfair.audit._tables import OUTCOME_SHARE, group_text, needs_outcome
 from skfair.metrics import RATES, Rate
 from skfair.metrics._calibration import bin_frequencies, make_bin_edges
 from skfair.metrics._group_metrics import (
@@ -98,10 +98,6 @@ def multiclass_metrics(
     return metrics
 
 
-_METRICS_OF_ALL = (*OUTCOME_METRICS, "mean_probability")
-"""Measures that need no outcome."""
-
-
 def select_known_outcomes(
     metrics: dict[str, Any], columns: dict[str, np.ndarray]
 ) -> dict[str, Any]:
@@ -116,7 +112,7 @@ def select_known_outcomes(
         return metrics
     selected = {}
     for name, (values, mask) in metrics.items():
-        if name.partition(" of class ")[0] not in _METRICS_OF_ALL:
+        if needs_outcome(name):
             mask = has_outcome if mask is None else has_outcome & mask
         selected[name] = values, mask
     return selected

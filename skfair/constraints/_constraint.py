@@ -278,6 +278,9 @@ class Constraint(ComparedGroups):
         """
         return _requested_gap(self)
 
+    rates_by_cell: Mapping[str, str] = {}
+    """Names of the rates that are compared in each cell, of a constraint on several rates."""
+
     @property
     def compared_rate(self) -> Rate | Metric | None:
         """What is compared: a :class:`skfair.metrics.Rate`, else a public metric, or None."""

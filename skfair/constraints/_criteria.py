@@ -303,6 +303,7 @@ class EqualizedOdds(DecisionRateParity):
 
     metric = "equalized_odds_difference"
     ratio_metric = "equalized_odds_ratio"
+    rates_by_cell = {"positives": "true_positive_rate", "negatives": "false_positive_rate"}
     cells = staticmethod(each_class)
 
 

@@ -192,6 +192,11 @@ class Rate:
                 f"of {self.name!r} is {self.denominator}."
             )
 
+    @property
+    def tables(self) -> np.ndarray:
+        """Numerator and denominator by true and predicted class, (2, 2, 2)."""
+        return np.array([to_confusion_matrix(one) for one in (self.numerator, self.denominator)])
+
     def base(self, weights: np.ndarray) -> np.ndarray:
         """Denominator of each group.
 
@@ -204,7 +209,7 @@ class Rate:
         -------
         base : ndarray of shape (n_groups,)
         """
-        return (weights * to_confusion_matrix(self.denominator)).sum(axis=(1, 2))
+        return (weights * self.tables[1]).sum(axis=(1, 2))
 
     def hits(self, weights: np.ndarray) -> np.ndarray:
         """Numerator of each group.
@@ -218,7 +223,7 @@ class Rate:
         -------
         hits : ndarray of shape (n_groups,)
         """
-        return (weights * to_confusion_matrix(self.numerator)).sum(axis=(1, 2))
+        return (weights * self.tables[0]).sum(axis=(1, 2))
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
@@ -233,20 +238,18 @@ class Rate:
     @property
     def needs_target(self) -> bool:
         """Whether the rate depends on outcomes, and not on decisions alone."""
-        tables = map(to_confusion_matrix, (self.numerator, self.denominator))
-        return any(bool(np.any(table[0] != table[1])) for table in tables)
+        return bool(np.any(self.tables[:, 0] != self.tables[:, 1]))
 
     @property
     def decision(self) -> int | None:
-        """The decision, 0 or 1, whose samples alone are counted; None if both are."""
-        tables = map(to_confusion_matrix, (self.numerator, self.denominator))
-        is_counted = np.any([table != 0.0 for table in tables], axis=(0, 1))
+        """The decision, 0 or 1, to which the counted samples are limited; None if both count."""
+        is_counted = (self.tables != 0.0).any(axis=(0, 1))
         return None if is_counted.all() else int(is_counted.argmax())
 
     @property
     def outcome_values(self) -> np.ndarray | None:
         """`counted_values` of the outcomes, (2, 2) by true and predicted class, or None."""
-        return counted_values(*map(to_confusion_matrix, (self.numerator, self.denominator)))
+        return counted_values(*self.tables)
 
     @property
     def known_values(self) -> np.ndarray | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from sklearn.utils import check_consistent_length
 
 from skfair._groups import Groups, Samples, check_groups
@@ -21,6 +20,7 @@ from skfair._groups.groups import (
     sort_labels,
 )
 from skfair._groups.known import order_attributes
+from skfair._statistics.known_shares import KnownSamples, differ_by_decision
 from skfair._utils.checks import (
     CONVENTIONAL_LABELS,
     argument_error,
@@ -213,14 +213,11 @@ def restore_times(column: pd.Series) -> pd.Series:
 # Samples whose outcome is not known yet, or whose cohort is not complete.
 
 
-_TIME_POSITION, _SCORE_POSITION, _TARGET_POSITION = 0, 1, 3
+_TIME_POSITION, _SCORE_POSITION, _TARGET_POSITION, _LABELS_POSITION = 0, 1, 3, 4
 """Positions in the record of a sample: time, score, weight, target (None: not known) and labels."""
 
 _MIN_OUTCOMES = 20
 """Outcomes that come together from which their decisions are compared with those outstanding."""
-
-_CHANCE_OF_ONE_DECISION = 1e-6
-"""Probability below which outcomes of one decision alone are none that come early by chance."""
 
 
 class Cohort(NamedTuple):
@@ -324,23 +321,44 @@ class OutstandingSamples:
             )
 
     def check_both_decisions(self, ids: list[int | str]) -> None:
-        """Raise if known outcomes of cohorts are all of one decision, and not so by chance."""
-        decisions = {self.records[one][_SCORE_POSITION] > 0.0 for one in ids}
-        if len(ids) < _MIN_OUTCOMES or len(decisions) == 2:
+        """Raise if outcomes of cohorts are known less often after one decision, beyond chance.
+
+        Cohorts are the outstanding samples of the times of `ids`, of which some are known.
+        """
+        known = {one for one in ids if self.records[one][_TARGET_POSITION] is not None}
+        if len(known) < _MIN_OUTCOMES:
             return
         times = {self.records[one][_TIME_POSITION] for one in ids}
-        cohorts = [one for one in self.records.values() if one[_TIME_POSITION] in times]
-        is_lacking = [(one[_SCORE_POSITION] > 0.0) not in decisions for one in cohorts]
-        n = sum(is_lacking)
-        if stats.hypergeom(len(cohorts), n, len(ids)).pmf(0) < _CHANCE_OF_ONE_DECISION:
-            names = ["positive", "negative"] if True in decisions else ["negative", "positive"]
-            other, lacking = names
-            raise argument_error(
-                f"y_true has outcomes of {other} decisions alone, and of none of the {n:,} "
-                f"{lacking} ones of the same time. Rates that need both are not known, whatever "
-                "the number of samples: monitor selection rates, or the precision. Nothing was "
-                "counted."
-            )
+        cohorts = {
+            one: record for one, record in self.records.items() if record[_TIME_POSITION] in times
+        }
+        records = list(cohorts.values())
+        is_positive = np.array([one[_SCORE_POSITION] > 0.0 for one in records])
+        has_outcome = np.array([one in known for one in cohorts])
+        samples = KnownSamples(
+            groups=np.unique([str(one[_LABELS_POSITION]) for one in records], return_inverse=True)[
+                1
+            ],
+            periods=np.unique([str(one[_TIME_POSITION]) for one in records], return_inverse=True)[
+                1
+            ],
+            decisions=is_positive.astype(int),
+            has_outcome=has_outcome,
+            counts=np.ones(len(cohorts)),
+        )
+        if not differ_by_decision(samples):
+            return
+        n_positive, n_negative = is_positive.sum(), (~is_positive).sum()
+        known_positive, known_negative = (
+            (has_outcome & mask).sum() for mask in (is_positive, ~is_positive)
+        )
+        raise argument_error(
+            f"y_true has the outcomes of {known_positive:,} of {n_positive:,} positive decisions "
+            f"and of {known_negative:,} of {n_negative:,} negative ones of the same time. Rates "
+            "that need both are not known from these. Pass delay= to GapMonitor if the others come "
+            "later; else monitor selection rates or, with delay=, the precision. Nothing was "
+            "counted."
+        )
 
     def drop(self, ids: list[int | str]) -> OutstandingSamples:
         """The table without some samples."""

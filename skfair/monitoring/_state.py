@@ -973,9 +973,9 @@ class State:
         ids = self.outstanding.overdue_ids(settings.delay, time)  # type: ignore[arg-type]
         if not ids:
             return self, []
-        known = self.outstanding.ids_with_outcome(ids)
         if compares_both_decisions(settings.constraint):
-            self.outstanding.check_both_decisions(known)
+            self.outstanding.check_both_decisions(ids)
+        known = self.outstanding.ids_with_outcome(ids)
         cohorts = self.outstanding.cohorts(known, self.attributes)
         return replace(self, outstanding=self.outstanding.drop(ids)), list(cohorts)
 

@@ -431,7 +431,7 @@ def test_public_functions_that_take_data_have_few_parameters():
         GapMonitor(None, 0.1).update,
     ]
     numbers = [len(inspect.signature(function).parameters) for function in functions]
-    assert sum(numbers) <= 92 and max(numbers) <= 13
+    assert sum(numbers) <= 90 and max(numbers) <= 12
 
 
 # Names of columns.

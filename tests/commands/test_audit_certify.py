@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from skfair.__main__ import main
 from skfair._statistics.gaps import gap_lower_limit
 from skfair._statistics.limits_of_rates import limit_difference
-from skfair._statistics.planned_draws import total_change_size, total_pair_size
+from skfair._statistics.planned_draws import follow_up_size, total_change_size, total_pair_size
 from skfair.audit import Audit, Claim, verify
 from skfair.audit._claims import UNCOMPARED_FACTS, read_filed_claim
 from skfair.constraints import (
@@ -401,12 +401,21 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     n = total_change_size(0.4, 0.5, [1 / 3] * 3, 0.95, 0.8)
     assert f"{n:,} samples in all are required" in out and "in each of two files" in out
     assert "smallest group has 0.3 and the largest 0.7 after" in out
+    options = ["--tolerance", "0.1", "--rate", "0.65", "--selected", "0.4", "--precision", "0.9"]
+    assert main(["plan", *options]) == 0
+    n = follow_up_size(0.1, np.full(2, 0.65), 0.4, 0.9, 0.95, 0.8)
+    assert f"{n:,} refused samples of each of 2 groups are required" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--ratio", "0.8"], "--ratio needs --rate"),
+        (["--tolerance", "0.1", "--selected", "0.4"], "Pass also --rate"),
+        (
+            [*"--tolerance .1 --rate .5 --selected .4 --precision .9 --expected .2".split()],
+            "Pass a smaller --expected",
+        ),
         (["--tolerance", "0.1", "--shares", "0.6", "0.6"], "--groups must be a number of groups"),
         (["--tolerance", "0.1", "--groups", "1"], "--groups must be a whole number from 2 on"),
         (["--tolerance", "0.1", "--rate", "2"], "--rate must be strictly between 0 and 1"),

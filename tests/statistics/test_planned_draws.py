@@ -3,12 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 from skfair._statistics.bounded_means import is_mean_below, upper_mean
-from skfair._statistics.planned_draws import divide, total_change_size, total_pair_size
+from skfair._statistics.planned_draws import (
+    divide,
+    follow_up_size,
+    total_change_size,
+    total_pair_size,
+)
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
+from skfair.metrics import RATES
 from skfair.statistics import required_sample_size
 
 
@@ -160,3 +167,34 @@ def test_planned_pairs_have_the_planned_power():
         )
         n_shown += audit.certify(tolerance=0.05).verdict == "shown"
     assert abs(n_shown / 200 - 0.8) < 0.115
+
+
+def test_a_follow_up_shows_the_gap_as_often_as_planned():
+    """Claims of drawn groups, of which the planned number of refused samples are known."""
+    selected, precision, rate, tolerance = 0.4, 0.9, 0.65, 0.1
+    n = follow_up_size(tolerance, np.full(2, rate), selected, precision, 0.95, 0.8)
+    refused_positives = selected * precision * (1 / rate - 1) / (1 - selected)
+    rng = np.random.default_rng(0)
+    n_group, n_draws, shown = 200_000, 400, 0
+    tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], 2, axis=0)
+    sizes = np.tile([n_group * (1 - selected), n_group * selected], (2, 1))
+    contrasts = sparse.csr_array([[1.0, -1.0], [-1.0, 1.0]])
+    for _ in range(n_draws):
+        granted = n_group * selected
+        known = np.tile([n, granted], (2, 1)).astype(float)
+        positive = np.stack(
+            [rng.binomial(n, refused_positives, 2), np.full(2, granted * precision)], axis=1
+        )
+        numbers = map(WeightedCounts.count_equally, (sizes, known, positive))
+        counts = DecisionCounts(*numbers, np.arange(2), np.array([False, True]))
+        rates = RatesByDecision(tables, counts, np.arange(2))
+        shown += rates.upper(contrasts, 0.95).max() <= tolerance
+    assert 0.75 < shown / n_draws < 0.86
+
+
+@pytest.mark.parametrize(
+    ("rate", "selected", "match"), [(0.1, 0.4, "rate must leave"), (0.6, 1.0, "selected must be")]
+)
+def test_follow_ups_that_cannot_be(rate, selected, match):
+    with pytest.raises(ValueError, match=match):
+        follow_up_size(0.1, np.full(2, rate), selected, 0.9, 0.95, 0.8)

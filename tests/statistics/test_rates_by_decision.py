@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair._statistics.rates_by_decision import RatesByDecision
+from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair.metrics import RATES, Rate
 
 NAMES = ("true_positive_rate", "false_positive_rate", "accuracy", "base_rate")
@@ -13,9 +13,19 @@ KNOWN = np.array([[[30.0, 40.0], [20.0, 360.0]], [[50.0, 20.0], [5.0, 200.0]]])
 N = np.array([[600.0, 400.0], [680.0, 220.0]])
 
 
+def make_counts(n, known):
+    """Counts where the decision that was made is audited, of tables by true and predicted class."""
+    counts = map(WeightedCounts.count_equally, (n, known.sum(axis=1), known[:, 1]))
+    return DecisionCounts(*counts, np.arange(2), np.array([False, True]))
+
+
+def estimate(rate, n, known, event):
+    tables = np.repeat(rate.tables[np.newaxis], max(event) + 1, axis=0)
+    return RatesByDecision(tables, make_counts(n, known), np.asarray(event))
+
+
 def make_estimates(name):
-    rate = RATES[name]
-    return RatesByDecision(rate, N, KNOWN, np.arange(2), rate.base(KNOWN))
+    return estimate(RATES[name], N, KNOWN, [0, 1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,7 +61,7 @@ def test_a_true_positive_rate_by_hand():
 def test_no_known_false_negative_does_not_make_the_rate_certain():
     known = np.array([[[8.0, 40.0], [0.0, 360.0]]])
     rate = RATES["true_positive_rate"]
-    estimates = RatesByDecision(rate, N[:1], known, np.zeros(1, int), rate.base(known))
+    estimates = estimate(rate, N[:1], known, [0])
     low, high = estimates.limits(0.975)
     assert estimates.values[0] == high[0] == 1.0
     assert low[0] < 0.65
@@ -59,7 +69,7 @@ def test_no_known_false_negative_does_not_make_the_rate_certain():
 
 def test_a_group_of_two_strata_weighs_each_by_its_own_share():
     rate = RATES["true_positive_rate"]
-    both = RatesByDecision(rate, N, KNOWN, np.zeros(2, int), rate.base(KNOWN).sum(keepdims=True))
+    both = estimate(rate, N, KNOWN, [0, 0])
     weights = (N / KNOWN.sum(axis=1))[:, np.newaxis]
     assert both.values == pytest.approx(rate((KNOWN * weights).sum(axis=0, keepdims=True)))
     low, high = both.limits(0.95)
@@ -82,8 +92,88 @@ def test_limits_contain_the_rate(n_known, tpr):
     known = np.moveaxis(known, -1, 0)
     n = np.stack([n - granted, granted], axis=1).astype(float)
     rate = RATES["true_positive_rate"]
-    low, high = RatesByDecision(rate, n, known, np.arange(n_draws), rate.base(known)).limits(0.975)
+    low, high = estimate(rate, n, known, np.arange(n_draws)).limits(0.975)
     assert np.mean((low <= tpr) & (tpr <= high)) >= 0.945
+
+
+# A new model: columns are pairs of the decision made and the decision audited.
+MADE, SELECTED = np.array([0, 0, 1, 1]), np.array([False, True, False, True])
+
+
+def make_counts_of_another_model(known=(40, 6, 50, 300)):
+    n = np.array([[500.0, 80.0, 50.0, 300.0]])
+    positive = np.array([[10.0, 3.0 * (known[1] > 0), 20.0, 250.0]])
+    counts = map(WeightedCounts.count_equally, (n, np.array([known], float), positive))
+    return DecisionCounts(*counts, MADE, SELECTED)
+
+
+def test_a_new_model_weighs_by_the_decision_that_was_made_and_its_own():
+    rates = RatesByDecision(
+        RATES["true_positive_rate"].tables[np.newaxis],
+        make_counts_of_another_model(),
+        np.zeros(1, int),
+    )
+    positives = [500 * 10 / 40, 80 * 3 / 6, 50 * 20 / 50, 300 * 250 / 300]
+    assert rates.values[0] == pytest.approx((positives[1] + positives[3]) / sum(positives))
+    assert rates.counts.tolist() == [283]
+
+
+def test_a_pair_of_decisions_without_outcomes_takes_the_share_of_the_decision_made():
+    counts = make_counts_of_another_model(known=(40, 0, 50, 300))
+    assert not counts.lacks_outcomes.any()
+    rate = RATES["true_positive_rate"]
+    rates = RatesByDecision(rate.tables[np.newaxis], counts, np.zeros(1, int))
+    positives = [500 * 10 / 40, 80 * 10 / 40, 20, 250]
+    assert rates.values[0] == pytest.approx((positives[1] + positives[3]) / sum(positives))
+    # Any number of the 80 may be positive.
+    low, high = rates.limits(0.95)
+    ends = [(250 + x) / (125 + x + 270) for x in (0, 80)]
+    assert low[0] < ends[0] and ends[1] < high[0]
+
+
+def test_weights_of_equal_samples_count_as_their_number():
+    """Weights of 3 change nothing; weights of 1 and 3 leave an effective number of .8 of all."""
+    rate = RATES["true_positive_rate"]
+    numbers = (N, KNOWN.sum(axis=1), KNOWN[:, 1])
+    tables = np.repeat(rate.tables[np.newaxis], 2, axis=0)
+    decisions = (np.arange(2), np.array([False, True]))
+    by_factor = {
+        factor: RatesByDecision(
+            tables,
+            DecisionCounts(*(WeightedCounts(3 * n, factor * n, n) for n in numbers), *decisions),
+            np.arange(2),
+        )
+        for factor in (9.0, 11.25)
+    }
+    plain = make_estimates("true_positive_rate")
+    np.testing.assert_allclose(by_factor[9.0].values, plain.values)
+    np.testing.assert_allclose(by_factor[9.0].limits(0.95), plain.limits(0.95))
+    fewer = estimate(rate, 0.8 * N, 0.8 * KNOWN, [0, 1])
+    np.testing.assert_allclose(by_factor[11.25].limits(0.95), fewer.limits(0.95))
+    assert by_factor[11.25].counts.tolist() == plain.counts.tolist()
+
+
+def test_a_decision_without_any_outcome_is_found():
+    assert make_counts_of_another_model(known=(0, 0, 50, 300)).lacks_outcomes.all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("follow_up", [0.02, 0.1])
+def test_limits_of_a_new_model_contain_its_rate(follow_up):
+    rng = np.random.default_rng(3)
+    n, n_draws = 1500, 2000
+    shares = np.array([0.45, 0.1, 0.08, 0.37])
+    positive = np.array([0.25, 0.4, 0.5, 0.85])
+    sizes = rng.multinomial(n, shares, n_draws)
+    known = np.where(MADE == 1, sizes, rng.binomial(sizes, follow_up))
+    numbers = (sizes, known, rng.binomial(known, positive))
+    counts = DecisionCounts(*map(WeightedCounts.count_equally, numbers), MADE, SELECTED)
+    is_known = ~counts.lacks_outcomes
+    counts = counts.take(np.flatnonzero(is_known))
+    tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], is_known.sum(), axis=0)
+    low, high = RatesByDecision(tables, counts, np.arange(is_known.sum())).limits(0.975)
+    truth = (shares * positive)[SELECTED].sum() / (shares * positive).sum()
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.945
 
 
 @pytest.mark.parametrize(
