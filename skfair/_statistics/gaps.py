@@ -314,6 +314,7 @@ def ratio_interval(
 
 _N_DRAWS = 1 << 13  # of normal numbers, at most
 
+
 def gap_posterior(
     events: Events,
     values: np.ndarray,
