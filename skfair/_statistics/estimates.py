@@ -276,7 +276,7 @@ class Rates(_EventMeans):
         Margins that add up like standard errors are too small where both rates are skewed to the
         same side, as one near 0 and one near 1 are: of 30 and 30 samples with rates of .01 and .99
         an interval at .95 errs 1.5 times as often as stated (``python -m benchmarks tails``). So
-        the difference of two rates has an exact limit, unless groups are very large.
+        the difference of two rates has an exact limit, unless both groups are large.
         """
         return self.upper_up_to(contrasts, level, np.inf)
 
@@ -321,7 +321,7 @@ class Rates(_EventMeans):
         # The rate of the factor 1 comes first.
         pairs = np.take_along_axis(contrasts.indices[entries], (-factors).argsort(axis=1), axis=1)
         n = self.n_units[pairs]
-        is_exact = (n == np.rint(n)).all(axis=1) & (n.max(axis=1) <= _LARGEST_EXACT_GROUP)
+        is_exact = (n == np.rint(n)).all(axis=1) & (n.min(axis=1) <= _LARGEST_EXACT_GROUP)
         hits, n = (one.astype(int)[pairs[is_exact]].tolist() for one in (self.hits, self.n_units))
         return list(zip(rows[is_exact].tolist(), map(tuple, hits), map(tuple, n), strict=True))
 
@@ -333,8 +333,11 @@ class Rates(_EventMeans):
 _MAX_EXACT_PAIRS = 200
 """Differences of pairs of groups up to which limits are exact."""
 
-_LARGEST_EXACT_GROUP = 20_000
-"""Samples of a group above which limits are Newcombe's, which are within .0001 of exact ones."""
+_LARGEST_EXACT_GROUP = 2_000
+"""Samples of the smaller group of a pair above which limits are Newcombe's.
+
+They are then within .001 of exact ones, which would take most of the time of a report.
+"""
 
 
 class TransformedEstimates(Estimates):
