@@ -29,6 +29,10 @@ def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
 
 @jit
 def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables):
+    """Fill `bins`, (n_lines, n_samples), and `tables`, (n_lines, n_bins + 2, MEANS + n_cells).
+
+    Each sum is added in the order of samples and their terms, as in numpy.
+    """
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
     n_bins = tables.shape[1] - 2
@@ -102,6 +106,7 @@ def find_line_points(
 
 @jit
 def _mark_bins(tables, is_useful, is_sorted, n_sorted):
+    """Mark the bins whose flips are sorted, (n_lines, n_bins), and count their flips by line."""
     # Useful bins with flips, and the bins with flips before and after each of them: a point whose
     # interval lies in several bins begins in the bin before.
     for line in range(len(tables)):
@@ -135,6 +140,11 @@ def _find_line_points(
     numbers,
     values,
 ):
+    """Write the line and the values of each point, and return the number of points.
+
+    Rows of `values` are low and high end, error and means, 3 + n_cells. `samples`, `flips` and
+    `ends` are buffers for the flips of one line.
+    """
     # Changes of error and means by all flips before, and by those before the bin.
     sums = np.zeros((2, 1 + tables.shape[2] - MEANS))
     n_points = 0
