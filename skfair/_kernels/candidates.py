@@ -141,7 +141,8 @@ def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
 def _fill_evaluation(candidates, weights, bounds, multipliers, width, evaluations, at, shift):
     """Fill row `at` of the evaluations; return the dual and two numbers of samples.
 
-    The samples are those that may need more candidates, and near ties. `clusters` and `distances` of the candidates are (n_samples, n_candidates), `multipliers`
+    The samples are those that may need more candidates, and near ties. `clusters` and `distances`
+    of the candidates are (n_samples, n_candidates), `multipliers`
     (n_clusters,). Candidates of a sample may be too few if it costs more than its limit and the
     shift.
     """
