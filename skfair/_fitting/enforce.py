@@ -94,7 +94,7 @@ def enforce_decisions(fitter, effort):
     return _best_or_constant(fitter, best)
 
 
-_FEW_WRONG_DECISIONS = 0.01
+_MAX_UNCORRECTED_SHARE = 0.01
 """Share of the samples that a bound makes wrong, up to which no correction is tried."""
 
 
@@ -104,11 +104,11 @@ def _search_decisions(fitter: Fitter, first: Candidate, effort: Effort) -> Candi
     Only fits of a guarantee are corrected: smooth rates under their tight tolerances are far from
     the rates of decisions. In other fits corrections save no held-out error and raise the log loss.
     """
-    best = None
+    best = search_lines(fitter, first, effort)
     for candidate in fit_corrections(fitter, first, effort.decision_corrections):
-        refined = search_lines(fitter, candidate, effort)
-        best = refined if best is None else min(best, refined, key=sort_key)
-        if best.keeps_bound and best.error - candidate.error <= _FEW_WRONG_DECISIONS:
+        if candidate is not first:
+            best = min(best, search_lines(fitter, candidate, effort), key=sort_key)
+        if best.keeps_bound and best.error - candidate.error <= _MAX_UNCORRECTED_SHARE:
             break
     return best
 
