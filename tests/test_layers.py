@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -562,23 +561,6 @@ def modules_after(*statements):
 def test_importing_skfair_imports_no_other_package():
     before, after = modules_after("", "import skfair")
     assert after - before == {"skfair"}
-
-
-@pytest.mark.parametrize(
-    ("file", "distribution"), [("cli.py", "skfair"), ("experimentation", "scikit-fair")]
-)
-def test_files_of_another_distribution_are_refused(file, distribution, tmp_path):
-    folder = tmp_path / "skfair"
-    folder.mkdir()
-    for source in ("__init__.py", "_names.py"):
-        shutil.copy(PACKAGE / source, folder)
-    code = [sys.executable, "-c", "import skfair"]
-    assert subprocess.run(code, cwd=tmp_path).returncode == 0
-    (folder / file).touch()
-    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert f"ImportError: The folder {folder} must hold one package" in done.stderr
-    assert f"pip uninstall {distribution}`" in done.stderr
 
 
 @pytest.mark.slow

@@ -68,44 +68,6 @@ def test_each_list_of_public_names_has_the_same():
     assert everywhere - {"__version__"} == listed == stated
 
 
-RETIRED = {
-    "criterion": "constraint, or metric of a front",
-    "kind": "task, purpose",
-    "measure": "metric",
-    "measures": "metrics",
-    "response": "response_method",
-    "strata": "control_features",
-    "within": "where, control_features",
-    "assume": "missing",
-    "rounding": "assign_labels",
-    "memory_limit": "sklearn.set_config(working_memory=)",
-    "from_monitor": "plot",
-    "from_front": "plot",
-    "from_report": "plot",
-    "METRICS": "get_scorer_names",
-    "Measure": "GroupMetric",
-    "limit_metric": "make_scorer",
-    "hidden_gap_interval": "SensitiveFeatures.gap_interval",
-    "ConvergenceDisplay": "FitMonitor.log.plot",
-    "mean_error_difference": "make_scorer",
-    "TradeoffDisplay": "fairness_front",
-    "RecentScores": "ConstraintTerm",
-    "count_decisions": "ConstraintTerm",
-    "dual_updates": "dual_step",
-    "beyond": "u_max_rule",
-    "fixed": "fixed_sites",
-    "inner": "theta_update",
-    "last_shown": "certify_in_order",
-}
-"""Names that are gone -> what says the same."""
-
-
-def test_retired_names_are_gone():
-    names = {*PUBLIC, *(name.split(".")[-1] for name in FUNCTIONS)}
-    names |= set().union(*map(parameters, [*CALLABLES.values(), *FUNCTIONS.values()]))
-    assert names & {*RETIRED} == set()
-
-
 @pytest.mark.parametrize(
     "limit, names",
     [

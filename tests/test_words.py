@@ -61,5 +61,17 @@ def test_the_list_finds_words_of_the_old_dialect(line, tmp_path, monkeypatch):
     assert [number for _, number, _ in words.word_lines([page])] == [2]
 
 
-def test_private_functions_have_docstrings_without_tables():
+def test_tables_of_parameters_are_for_what_users_reach():
     assert list(words.parameter_tables(words.PACKAGE)) == []
+
+
+def test_long_functions_have_docstrings():
+    assert list(words.long_functions_without_docstring(words.PACKAGE)) == []
+
+
+@pytest.mark.parametrize(("n_lines", "listed"), [(10, []), (11, ["_long"])])
+def test_functions_of_more_than_ten_lines_are_long(n_lines, listed, tmp_path):
+    page = tmp_path / "module.py"
+    body = [f"    x = {number}" for number in range(n_lines)]
+    page.write_text("\n".join(["def _long():", "    # a comment", "", *body]), encoding="utf-8")
+    assert [name for _, name in words.long_functions_without_docstring([page])] == listed

@@ -211,6 +211,45 @@ def functions_without_verb(paths):
                     yield path, written
 
 
+MAX_UNDOCUMENTED_LINES = 10
+"""Lines of code up to which name and types of a function may say all, without a docstring."""
+
+
+def long_functions_without_docstring(paths):
+    """Yield (path, name) of functions of many lines that do not say what they do.
+
+    Functions within others are read with these, and methods may have the docstring of a base.
+    """
+    documented = {
+        method.name
+        for path in paths
+        for node in list_nodes(path)
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
+    }
+    for path in paths:
+        for node in parse(path).body:
+            is_class = isinstance(node, ast.ClassDef)
+            known = documented if is_class else set()
+            for function in node.body if is_class else [node]:
+                if not isinstance(function, ast.FunctionDef) or function.name.startswith("__"):
+                    continue
+                has_docstring = ast.get_docstring(function) or function.name in known
+                if not has_docstring and _count_code_lines(function) > MAX_UNDOCUMENTED_LINES:
+                    yield path, function.name
+
+
+def _count_code_lines(function):
+    """Lines of the body of a function that have code."""
+    lines = set()
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if hasattr(node, "lineno"):
+                lines.update(range(node.lineno, node.end_lineno + 1))
+    return len(lines)
+
+
 def parameter_tables(paths):
     """Yield (path, name) of what users cannot reach and has a table of parameters all the same."""
     public = public_names()

@@ -17,8 +17,13 @@ from benchmarks.data import fetch_adult, fetch_compas
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair._statistics.hidden_groups import interval_from_bounds, make_recorded_groups
-from skfair.audit import SensitiveFeatures
+from skfair._statistics.estimates import pairwise_contrasts
+from skfair._statistics.hidden_groups import (
+    MIN_RECORDED,
+    ProbabilisticGroups,
+    RecordedGroups,
+    extreme_contrasts,
+)
 from skfair.classification import ConstrainedERMClassifier
 from skfair.metrics import demographic_parity_difference
 
@@ -183,22 +188,38 @@ def redraw(name, share, mechanism, block):
         rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
         samples = source.take(rows)
         is_recorded = draw_records(samples, share, mechanism, rng)
-        groups = np.where(is_recorded, samples.groups.astype(str), None)
         columns = samples.X, samples.scores, samples.decisions, samples.y
         features = np.column_stack([*columns, samples.decisions * samples.y])
-        model = make_recorded_groups(groups, features)
+        model = _model_groups(samples.groups, is_recorded, features)
         values = samples.decisions.astype(np.float64)
         for rate, masks in _conditions(samples, source).items():
-            compared = model.find_compared_groups(masks[0])
+            compared = np.flatnonzero(model.count(masks[0]) >= MIN_RECORDED)
             if len(compared) < 2:
                 continue
             truth = np.ptp(_true_rates(source, masks[1])[compared])
             for ratio in (1.0, ODDS_RATIO, np.inf):
-                ends = model.replace_odds_ratio(ratio).extreme_rates(values, [(masks[0], compared)])
-                gap = interval_from_bounds(ends, LEVEL)
-                one = bool(gap.low <= truth <= gap.high), gap.high - gap.low
+                assumed = model.replace_odds_ratio(ratio)
+                low, high = _limit_gap(assumed, values, masks[0], compared)
+                one = bool(low <= truth <= high), high - low
                 record.setdefault(f"{rate}, {ratio:.1f}", []).append(one)
     return record
+
+
+def _model_groups(groups, is_recorded, features):
+    """Model groups, numbers from 0 on, of which some samples have no record."""
+    names = [str(one) for one in range(groups.max() + 1)]
+    return RecordedGroups(names, np.where(is_recorded, groups, -1), features)
+
+
+def _limit_gap(groups, values, within, compared):
+    """Limits of the gap between rates of groups of which only the ends are known."""
+    ends = groups.extreme_rates(values, [(within, compared)])
+    widest, narrowest = extreme_contrasts(pairwise_contrasts(len(compared)))
+    error = 1.0 - LEVEL
+    # The lower limit may err for any pair, the upper one for that of the largest difference only.
+    low = -ends.upper(-narrowest, 1.0 - error / widest.shape[0]).min()
+    high = ends.upper(widest, 1.0 - error / 2.0).max()
+    return max(0.0, low), min(1.0, high)
 
 
 def _conditions(samples, source):
@@ -344,34 +365,24 @@ def redraw_probabilities(name, statement, share, block):
         rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
         samples = source.take(rows)
         second = draw_proxy(samples, model, statement, rng)
-        columns = np.column_stack((1.0 - second, second))
         values = samples.decisions.astype(np.float64)
-        hidden = None
+        hidden = ProbabilisticGroups(pd.DataFrame({"0": 1.0 - second, "1": second}), missing)
         if statement == STATEMENTS[3]:
             is_recorded = draw_records(samples, share, MECHANISMS[1], rng)
-            recorded = np.where(is_recorded, samples.groups.astype(str), None)
             known = samples.X, samples.scores, samples.decisions, samples.y
             features = (*known, samples.decisions * samples.y, np.log(second / (1.0 - second)))
-            hidden = make_recorded_groups(recorded, np.column_stack(features))
+            hidden = _model_groups(samples.groups, is_recorded, np.column_stack(features))
         for rate, masks in _conditions(samples, source).items():
             rates = [
                 np.average(source.decisions, weights=masks[1] * weights)
                 for weights in (1.0 - expected, expected)
             ]
             truth = abs(rates[1] - rates[0])
-            if hidden is None:
-                gap = SensitiveFeatures(probabilities=columns, missing=missing).gap_interval(
-                    values, where=masks[0]
-                )
-            else:
-                compared = hidden.find_compared_groups(masks[0])
-                if len(compared) < 2:
-                    continue
-                gap = interval_from_bounds(
-                    hidden.extreme_rates(values, [(masks[0], compared)]), LEVEL
-                )
-            one = bool(gap.low <= truth <= gap.high), float(gap.high - gap.low)
-            record.setdefault(rate, []).append(one)
+            compared = np.flatnonzero(hidden.count(masks[0]) >= MIN_RECORDED)
+            if len(compared) < 2:
+                continue
+            low, high = _limit_gap(hidden, values, masks[0], compared)
+            record.setdefault(rate, []).append((bool(low <= truth <= high), float(high - low)))
     return record
 
 

@@ -123,8 +123,10 @@ def _write_report(report: FairnessReport, options: Namespace) -> list[str]:
     if options.out is None:
         return []
     missing = [] if options.summary is None else report.missing_fields(options.summary)
-    page = {"full": options.full, "interactive": options.interactive}
-    write_report(report, options.out, page, summary=options.summary)
+    settings = {"summary": options.summary}
+    if options.interactive:  # then the file is HTML
+        settings["interactive"] = True
+    write_report(report, options.out, **settings)
     return [f"Missing in the summary: {sentence}" for sentence in missing]
 
 
@@ -227,11 +229,8 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     add("--metric", nargs="+", choices=rates, default=default, metavar="NAME", help=about)
     about = "column of the probability of the positive class"
     add("--probability", metavar="COLUMN", help=about)
-    add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     about = "rates above those of the rest, below them, or both (default both)"
     add("--direction", choices=["both", "above", "below"], default="both", help=about)
-    add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
-    add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_subgroups)
 
@@ -243,15 +242,12 @@ def _run_subgroups(options: Namespace) -> int:
     check_column_options(options)
     report = read_audit(options, {}).subgroups(
         options.metric,
-        max_conditions=options.max_conditions,
         direction=options.direction,
         confidence_level=options.confidence,
-        n_bins=options.n_bins,
-        max_listed=options.max_listed,
         min_published=options.min_published,
     )
     if options.out is not None:
-        write_report(report, options.out, {"full": options.full})
+        write_report(report, options.out)
     output_results(options, [report.reading, str(report)], report.to_json())
     return FINDING_STATUS if report.searches["n_flagged"].any() else 0
 
@@ -316,7 +312,7 @@ def _run_certify(options: Namespace) -> int:
     resolve_output(options)
     claim = _build_claim(options, read_population(options.population))
     if options.out is not None:
-        write_report(claim, options.out, {"full": options.full})
+        write_report(claim, options.out)
     output_results(options, [claim.reading, str(claim)], claim.to_json())
     return claim.exit_status
 
@@ -376,7 +372,7 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
     return options
 
 
-_UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
+_UNFILED_OPTIONS = {"command", "file", "json", "out", "ledger", "page", "parser", "run"}
 _UNFILED_OPTIONS |= {"passed", "salt_file", "population"}
 """Options that say where results are written, and not what is claimed."""
 
@@ -544,7 +540,7 @@ def _run_alternatives(options: Namespace) -> int:
         min_published=options.min_published,
     )
     if options.out is not None:
-        write_report(answer, options.out, {"full": options.full})
+        write_report(answer, options.out)
     output_results(options, [answer.reading, *answer.findings], answer.to_json())
     return answer.exit_status
 
@@ -603,6 +599,6 @@ def _run_compare(options: Namespace) -> int:
             f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
         )
     if options.out is not None:
-        write_report(changes, options.out, {"full": options.full})
+        write_report(changes, options.out)
     output_results(options, [*changes.readings, *changes.findings], changes.to_json())
     return FINDING_STATUS if changes.has_finding else 0

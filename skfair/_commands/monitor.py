@@ -337,7 +337,6 @@ def _write(series: _Series, options: Namespace, results: dict[str, Any]) -> None
             facts=facts,
             reading=series.reading,
             min_published=options.min_published,
-            is_full=options.full,
         )
         write_text(page, options.out)
     if options.state is not None:

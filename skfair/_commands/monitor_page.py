@@ -59,7 +59,6 @@ def render_monitor(
     facts: dict[str, str],
     reading: Reading,
     min_published: int | None,
-    is_full: bool,
 ) -> str:
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
@@ -94,7 +93,7 @@ def render_monitor(
         tabulate_facts(titled_facts(facts)),
     ]
     verdict = describe_state(monitor, period, min_published)
-    return render_page(verdict, sections, write_kicker(title, facts), is_full)
+    return render_page(verdict, sections, write_kicker(title, facts))
 
 
 def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -> dict[str, Any]:

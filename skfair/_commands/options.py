@@ -27,7 +27,7 @@ from skfair.audit._claims import EXIT_STATUSES
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
 
@@ -57,7 +57,6 @@ _OPTIONS = {
     "metrics": "--metric",
     "control_features": "--control",
     "flips": "--pairs",
-    "growth": "--compare",
     "candidates": "--prediction",
 }
 """Options of arguments that have another name."""
@@ -254,14 +253,13 @@ def add_row_options(command: ArgumentParser) -> None:
     add("--min-published", type=int, help="smallest count that is published")
 
 
-def add_tolerance_options(command: ArgumentParser) -> Callable[..., Any]:
-    """Add the bounds, of which one is required; the function that is returned adds another."""
+def add_tolerance_options(command: ArgumentParser) -> None:
+    """Add the bounds, of which one is required."""
     add = command.add_mutually_exclusive_group(required=True).add_argument
     add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
     add("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
     add("--minimum", type=float, help="smallest rate of a group allowed")
     add("--maximum", type=float, help="largest rate of a group allowed")
-    return add
 
 
 POPULATION_COLUMNS = ["attribute", "group", "share"]
@@ -439,7 +437,6 @@ def add_output_options(command: ArgumentParser, page: str | None = None, formats
     if formats:
         default = "none" if page is None else f"{page}, with --json none"
         command.add_argument("--out", type=Path, help=f"{formats} (default {default})")
-        command.add_argument("--full", action="store_true", help="open what the page folds")
     command.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - is standard output"
     )
@@ -457,15 +454,15 @@ def resolve_output(options: Namespace, suffixes: tuple[str, ...] = tuple(_FORMAT
         check_output(Path(options.json), files, (".json",), "--json")
 
 
-def write_report(report: PageReport, out: Path, page: dict[str, bool], **settings: Any) -> None:
-    """Write a report in the format that the name of the file ends in; `page` is of HTML alone."""
+def write_report(report: PageReport, out: Path, **settings: Any) -> None:
+    """Write a report in the format that the name of the file ends in."""
     suffix = out.suffix.lower()
     if suffix == ".json":
         report.to_json(out)
     elif suffix == ".md":
         report.to_markdown(out, **settings)
     else:
-        report.to_html(out, **page, **settings)
+        report.to_html(out, **settings)
 
 
 def describe_file(options: Namespace, **facts: Any) -> dict[str, str]:

@@ -17,10 +17,9 @@ from skfair._commands.options import (
 from skfair._statistics.estimates import check_level
 from skfair._statistics.planned_draws import (
     follow_up_size,
-    total_change_size,
     total_pair_size,
 )
-from skfair._statistics.planning import check_group_shares, required_sample_size
+from skfair._statistics.planning import required_sample_size
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -31,12 +30,9 @@ def add_plan_options(plan: ArgumentParser) -> None:
     """Add the options of ``python -m skfair plan`` to its parser."""
     plan.description = (
         "Number of samples of each group with which a bound is shown, as by "
-        "`certify`, or a growth, as by `compare`. The exit status is 0, and 2 after an error."
+        "`certify`. The exit status is 0, and 2 after an error."
     )
-    about = "growth of the difference of two groups that `compare` is to show, such as 0.1"
-    add_tolerance_options(plan)(
-        "--compare", type=float, metavar="GROWTH", dest="growth", help=about
-    )
+    add_tolerance_options(plan)
     add = plan.add_argument
     about = "number of groups compared (default 2)"
     add("--groups", type=int, default=2, help=about)
@@ -96,27 +92,20 @@ def _plan(options: Namespace) -> dict[str, Any]:
         n = total_pair_size(
             options.tolerance, options.flips, options.expected or 0.0, level, options.power
         )
-    elif options.growth is not None:
-        if options.expected is not None:
-            raise ValueError("--compare plans a change from equal rates; leave out --expected.")
-        shares = options.shares or [1.0 / options.groups] * options.groups
-        rate = 0.5 if options.rate is None else options.rate
-        shares = check_group_shares(shares)
-        n = total_change_size(options.growth, rate, shares, level, options.power)
     else:
-        bounds = {name: plan[name] for name in plan if name not in ("growth", "flips")}
+        bounds = {name: plan[name] for name in plan if name != "flips"}
         n = required_sample_size(**bounds, purpose=options.purpose)
     plan["purpose"] = options.purpose
     if options.flips is not None:
         return plan | {"n_pairs": n, "n_samples": 2 * n} | _describe_plan(plan, f"{n:,} pairs")
-    if options.shares is None and options.growth is None:
+    if options.shares is None:
         n_samples = n * options.groups
         text = (
             f"{n:,} samples of each of {options.groups} groups are required, {n_samples:,} in all"
         )
     else:
         n_samples = n
-        n = ceil(n * min(options.shares or [1.0 / options.groups]))
+        n = ceil(n * min(options.shares))
         text = f"{n_samples:,} samples in all are required, {n:,} of the smallest group"
     sizes = {"required_sample_size": n, "n_samples": n_samples}
     return plan | sizes | _describe_plan(plan, text)
@@ -172,7 +161,6 @@ _TEXTS = {
     "ratio": "a ratio of at least",
     "minimum": "a rate of each group of at least",
     "maximum": "a rate of each group of at most",
-    "growth": "a growth of the difference of two groups by",
 }
 """What is shown, by the argument of the bound."""
 
@@ -190,13 +178,6 @@ def _describe_plan(plan, text):
         assumption = f"answers of {100 * plan['flips']:g} % of all pairs differ"
         if expected is not None:
             assumption += f", with a gap of {expected:g}"
-    elif name == "growth":
-        text += ", in each of two files of different samples"
-        growth = plan["growth"] / 2.0
-        assumption = (
-            f"all groups have the rate {rate:g} before, and that the smallest group has "
-            f"{rate - growth:g} and the largest {rate + growth:g} after"
-        )
     elif plan["purpose"] == "calibration":
         assumption = f"all samples have the probability {rate:g}"
         if expected is not None:
@@ -219,9 +200,7 @@ def _describe_plan(plan, text):
         "text": f"{text}, so that {bounded} {plan[name]} is {result} with "
         f"{100 * plan['confidence_level']:g} % confidence.",
         "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of all "
-        "samples of this size suffice."
-        + _ADVICE
-        * (expected is None and plan["flips"] is None and name != "growth"),
+        "samples of this size suffice." + _ADVICE * (expected is None and plan["flips"] is None),
     }
 
 

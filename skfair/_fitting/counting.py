@@ -223,6 +223,10 @@ def _count_bins(
     direction: np.ndarray,
     typical: float,
 ) -> tuple:
+    """Errors and sums of decisions by bins of the length at which they flip along a direction.
+
+    Returns changes of the error, (1, N_BINS + 1), and of the sums, (n_cells, N_BINS + 1).
+    """
     from skfair._kernels.scores import add_flips, bin_flips
 
     bins, decisions = bin_flips(

@@ -3,10 +3,10 @@
 Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` names the loop:
 
 - `enforce_decisions`: the plain fit, which is returned if it keeps the bound; the fit under smooth
-  rates; line searches, which find of all intercepts the one whose decisions keep the bound with the
-  fewest errors, by sorting the scores (exactly, unless samples times groups are very many: then in
-  bins), and go on along directions in which the rows of the constraint move fastest; the plain
-  coefficients with their best intercept;
+  rates, and under a guarantee its corrections; around them line searches, which find of all
+  intercepts the one whose decisions keep the bound with the fewest errors, by sorting the scores
+  (exactly, unless samples times groups are very many: then in bins), and go on along directions in
+  which the rows of the constraint move fastest; the plain coefficients with their best intercept;
 - `enforce_losses`, alone or beside decisions: several starts, where one may end at a bad local
   minimum, then corrections, which move the smooth rates by their residual to those of the decisions
   and solve again; if these are not enough, tighter tolerances. Searches count decisions alone: they
@@ -86,12 +86,31 @@ def enforce_decisions(fitter, effort):
         first = fitter.fit_smooth(plain)
     if first.keeps_bound and not first.result.multipliers.any():
         return _clear_decisions(fitter, first)
-    best = search_lines(fitter, first, effort)
+    best = _search_decisions(fitter, first, effort)
     # Plain coefficients with their best intercept: no fit is worse than a cut of the plain scores.
     if effort.starts and plain is not None:
         shifted = search_intercept(fitter, plain)._replace(result=best.result)
         best = min(best, shifted, key=sort_key)
     return _best_or_constant(fitter, best)
+
+
+_MAX_UNCORRECTED_SHARE = 0.01
+"""Share of the samples that a bound makes wrong, up to which no correction is tried."""
+
+
+def _search_decisions(fitter: Fitter, first: Candidate, effort: Effort) -> Candidate:
+    """Return the best decisions around the fit under smooth rates, and around its corrections.
+
+    Only fits of a guarantee are corrected: smooth rates under their tight tolerances are far from
+    the rates of decisions. In other fits corrections save no held-out error and raise the log loss.
+    """
+    best = search_lines(fitter, first, effort)
+    for candidate in fit_corrections(fitter, first, effort.decision_corrections):
+        if candidate is not first:
+            best = min(best, search_lines(fitter, candidate, effort), key=sort_key)
+        if best.keeps_bound and best.error - candidate.error <= _MAX_UNCORRECTED_SHARE:
+            break
+    return best
 
 
 def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:

@@ -59,7 +59,9 @@ class Effort(NamedTuple):
         Random starts of constraints on losses. Without any nothing else is tried: neither other
         intercepts of the plain fit nor random parameters under ranks.
     corrections : int
-        Fits under corrected smooth rates.
+        Fits under corrected smooth rates, where losses are bounded.
+    decision_corrections : int
+        The same where only decisions are bounded.
     solves : int
         Fits under rows on ranks.
     """
@@ -69,14 +71,15 @@ class Effort(NamedTuple):
     coefficients: int = 4
     starts: int = 5
     corrections: int = 6
+    decision_corrections: int = 0
     solves: int = 16
 
 
 FULL = Effort()
 """Of a single fit."""
 
-SHORT = Effort(rounds=1, breadth=1, coefficients=0, starts=0)
-"""Of each of many fits, of which one seems fairer by chance."""
+SHORT = Effort(rounds=1, breadth=1, coefficients=0, starts=0, decision_corrections=6)
+"""Of each of many fits of a guarantee, of which one seems fairer by chance."""
 
 
 def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:

@@ -246,6 +246,7 @@ def fit_linear_model(
 def _make_linear_model(
     estimator: BaseEstimator, training: TrainingData
 ) -> GroupInterceptsModel | GroupwiseModel | LinearModel:
+    """Make the linear model of an estimator: of features, or with terms for each group."""
     if not estimator.group_interactions:
         X = training.X
         weights = training.samples.weights

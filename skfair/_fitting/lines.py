@@ -13,7 +13,10 @@ MAX_NUMPY_FLIPS = 50_000
 """Samples times lines of a call up to which numpy counts flips; kernels count more."""
 
 MAX_NUMPY_TOTAL = 3_000_000
-"""Flips of a process up to which numpy counts small calls, about as long as kernels load."""
+"""Flips of a process up to which numpy counts small calls, about as long as kernels load.
+
+Kernels add in the order of numpy, so that results have the same bits whatever counts them.
+"""
 
 
 class _Flipped:
@@ -81,29 +84,32 @@ def _tabulate_bins(
     """The tables of all lines, from the bin of each flip and the decision before it."""
     on_error, on_means, cells, error, means = effects
     n_lines, n_rows, n_cells = len(bins), n_bins + 2, len(means)
-    rows = bins + n_rows * np.arange(n_lines)[:, np.newaxis]
-    table = np.zeros((n_lines * n_rows, MEANS + n_cells))
-
-    def sum_by_row(values: np.ndarray) -> np.ndarray:
-        return np.bincount(rows.ravel(), values.ravel(), len(table))
-
+    line = np.arange(n_lines)[:, np.newaxis]
+    rows = bins + n_rows * line  # (n_lines, n_samples)
     sign = 1.0 - 2.0 * is_positive
     change = sign * on_error
+    # Terms of a sample follow each other, as in the kernel: sums have the same bits in both.
+    steps = on_means.T  # (n_samples, n_terms)
+    columns = cells.T
+
+    table = np.zeros((n_lines * n_rows, MEANS + n_cells))
     table[:, COUNT] = np.bincount(rows.ravel(), minlength=len(table))
-    table[:, ERROR] = sum_by_row(change)
-    table[:, MIN_ERROR] = sum_by_row(np.minimum(change, 0.0))
+    table[:, ERROR] = _sum_by_place(rows, change, len(table))
+    table[:, MIN_ERROR] = _sum_by_place(rows, np.minimum(change, 0.0), len(table))
+    table[:, TOTAL_CHANGE] = _sum_by_place(rows, np.abs(on_means).sum(axis=0), len(table))
+    places = rows[..., np.newaxis] * n_cells + columns  # (n_lines, n_samples, n_terms)
+    sums = _sum_by_place(places, sign[..., np.newaxis] * steps, len(table) * n_cells)
+    table[:, MEANS:] = sums.reshape(-1, n_cells)
+
     # Error and means before the first bin: those of the decisions that are positive there.
     before = np.empty((n_lines, 1 + n_cells))
-    before[:, 0] = error + is_positive @ on_error
-    before[:, 1:] = means
-    for steps, columns in zip(on_means, cells, strict=True):
-        places = (rows * n_cells + columns).ravel()
-        sums = np.bincount(places, (sign * steps).ravel(), len(table) * n_cells)
-        table[:, MEANS:] += sums.reshape(-1, n_cells)
-        table[:, TOTAL_CHANGE] += sum_by_row(np.broadcast_to(np.abs(steps), bins.shape))
-        places = (np.arange(n_lines)[:, np.newaxis] * n_cells + columns).ravel()
-        sums = np.bincount(places, (is_positive * steps).ravel(), n_lines * n_cells)
-        before[:, 1:] += sums.reshape(n_lines, n_cells)
+    positive_error = np.where(is_positive, on_error, 0.0)
+    before[:, 0] = error + _sum_by_place(line, positive_error, n_lines)
+    places = line[..., np.newaxis] * n_cells + columns
+    positive_steps = np.where(is_positive[..., np.newaxis], steps, 0.0)
+    sums = _sum_by_place(places, positive_steps, n_lines * n_cells)
+    before[:, 1:] = means + sums.reshape(n_lines, n_cells)
+
     tables = table.reshape(n_lines, n_rows, -1)
     # Cumulate errors and means.
     cumulated = [ERROR, *range(MEANS, MEANS + n_cells)]
@@ -112,6 +118,12 @@ def _tabulate_bins(
     tables[:, n_bins, [MIN_ERROR, TOTAL_CHANGE, COUNT]] = 0.0
     tables[:, :n_bins, MIN_ERROR] += tables[:, :n_bins, ERROR]
     return tables
+
+
+def _sum_by_place(places: np.ndarray, values: np.ndarray, n_places: int) -> np.ndarray:
+    """Sums of values at each place, (n_places,), added in order; both arrays are broadcast."""
+    places, values = np.broadcast_arrays(places, values)
+    return np.bincount(places.ravel(), values.ravel(), n_places)
 
 
 def find_line_points(

@@ -139,6 +139,13 @@ def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
 
 @jit
 def _fill_evaluation(candidates, weights, bounds, multipliers, width, evaluations, at, shift):
+    """Fill row `at` of the evaluations; return the dual and two numbers of samples.
+
+    The samples are those that may need more candidates, and near ties. `clusters` and `distances`
+    of the candidates are (n_samples, n_candidates), `multipliers`
+    (n_clusters,). Candidates of a sample may be too few if it costs more than its limit and the
+    shift.
+    """
     (clusters, distances, limits, _), (smallest, largest) = candidates, bounds
     labels, second, gaps, counts, ties = evaluations
     total, n_short, n_ties = 0.0, 0, 0
@@ -372,6 +379,10 @@ def fill_places(X, centers, squares, labels, potentials, network):
 
 @jit
 def _fill_places(X, centers, squares, labels, potentials, network, queues):
+    """Move members along shortest paths, as `fill_places`; return whether all fit.
+
+    `potentials`, (n_clusters + 1,), and the network have the pool as their last node.
+    """
     n_clusters = len(centers)
     costs = np.empty(n_clusters)
     is_filled = np.zeros(n_clusters + 1, np.bool_)
@@ -552,6 +563,12 @@ def search_candidates(X, clusters, clustering, sizes, bounds):
 
 @jit
 def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partners):
+    """Move and exchange members in a pass, as `search_candidates`, in place.
+
+    `clusters` are the candidates of samples, (n_samples, n_candidates). `gains` and `partners`,
+    (n_clusters, n_clusters), have for each pair of clusters the change of cost of the best member
+    that waits for an exchange, and this member.
+    """
     smallest, largest = bounds
     n_features = centers.shape[1]
     for p in range(len(labels)):

@@ -736,6 +736,10 @@ def _count_steps(samples, clustering, rows, distances, limits, path):
 
 @interpret_at_first(_count_steps)
 def _raise_balance(samples, clustering, rows, distances, limits, path):
+    """Move samples to the least balanced clusters until all reach the level, and record the path.
+
+    `distances`, (n_rows, n_clusters), are those of the samples in `rows`.
+    """
     labels, _, sizes, counts, members = clustering
     n_clusters = sizes.size
     queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)

@@ -107,6 +107,11 @@ def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):
 
 @jit
 def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures, patience):
+    """Search from each kick, a row of `kicked` samples (-1 for none) and their `targets`.
+
+    Labels are changed in place where a search ends lower. The search ends after `patience` kicks in
+    a row without gain, of which `n_failures` came before.
+    """
     _sum_over_pairs(samples, clustering)
     lowest = _cost(clustering)
     least = _sum_excess(clustering)

@@ -250,6 +250,10 @@ def assign_nearest(X, masses, centers):
 
 @jit
 def _assign_nearest(X, masses, centers, outputs, block_arrays):
+    """Fill labels, squared distances, sums and sizes, as `assign_nearest`; return the cost.
+
+    Distances are those of a block of samples to all centres at once.
+    """
     n_samples = X.shape[0]
     n_clusters = centers.shape[0]
     labels, least, sums, sizes = outputs
@@ -328,6 +332,7 @@ def find_improvable_samples(samples, distances, clustering, limits):
 
 @interpret_at_first(lambda samples, distances, *_: distances.size)
 def _find_improvable_samples(samples, distances, clustering, limits, movers):
+    """Write the samples of which a single allowed move lowers the cost; return their number."""
     labels, _, sizes, _, _ = clustering
     checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
     cache = checked, np.empty(checked.shape, np.bool_)
@@ -487,6 +492,7 @@ def partner_bounds(clustering, lowest, weight, limits):
 
 @interpret_at_first(lambda clustering, lowest, *_: 5 * lowest.size * lowest.shape[2])
 def _fill_partner_bounds(clustering, lowest, weight, limits, partners):
+    """Fill `partners`, (n_clusters, n_intersections, n_clusters), as the function that calls it."""
     n_clusters, n_intersections, _ = partners.shape
     # Whether a cluster keeps the limits, by what it gives and gets; -1 where not yet checked.
     keeps = np.full((n_clusters, n_intersections, n_intersections), -1)
@@ -526,6 +532,7 @@ def find_exchange_candidates(distances, codes, weight, clustering, partners):
 
 @interpret_at_first(lambda distances, *_: distances.size)
 def _fill_candidates(distances, labels, codes, tables, partners, candidates):
+    """Write rows, bounds and cells of the candidates of an exchange; return their number."""
     n_clusters, n_intersections, _ = partners.shape
     rows, bounds, cells = candidates
     n = 0
@@ -548,6 +555,11 @@ def _count_steps(samples, clustering, candidates, limits):
 
 @interpret_at_first(_count_steps)
 def _exchange_pass(samples, clustering, candidates, limits):
+    """Exchange samples between each pair of clusters; return the number of exchanges.
+
+    `lowest` of the candidates, (n_clusters, n_clusters, n_intersections), bounds what the move of a
+    sample changes.
+    """
     n_clusters = clustering.sizes.size
     n_intersections = limits.intersections.shape[0]
     lowest = candidates.lowest

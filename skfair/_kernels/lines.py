@@ -29,6 +29,10 @@ def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
 
 @jit
 def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tables):
+    """Fill `bins`, (n_lines, n_samples), and `tables`, (n_lines, n_bins + 2, MEANS + n_cells).
+
+    Each sum is added in the order of samples and their terms, as in numpy.
+    """
     on_error, on_means, cells, first_error, first_means = effects
     n_terms, n_samples = cells.shape
     n_bins = tables.shape[1] - 2
@@ -47,9 +51,7 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
             position = min(position if position > 0.0 else 0.0, n_bins - 1.0)  # nan is in bin 0
             bins[line, i] = np.int16(position if size > min_slope else n_bins + 1.0)
         # Changes in each bin. What is positive before the first bin is gathered beyond the last.
-        error = first_error
-        for c in range(len(first_means)):
-            tables[line, n_bins, MEANS + c] = first_means[c]
+        error = 0.0
         for i in range(n_samples):
             b = np.uint64(bins[line, i])
             effect = on_error[i]
@@ -60,13 +62,17 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
             tables[line, b, COUNT] += 1.0
             tables[line, b, ERROR] += sign * effect
             tables[line, b, MIN_ERROR] += min(sign * effect, 0.0)
+            total = 0.0
             for k in range(n_terms):
                 step = on_means[k, i]
                 c = np.uint64(MEANS + cells[k, i])
                 tables[line, n_bins, c] += step * is_positive
                 tables[line, b, c] += step * sign
-                tables[line, b, TOTAL_CHANGE] += abs(step)
-        tables[line, n_bins, ERROR] = error
+                total += abs(step)
+            tables[line, b, TOTAL_CHANGE] += total
+        tables[line, n_bins, ERROR] = first_error + error
+        for c in range(len(first_means)):
+            tables[line, n_bins, MEANS + c] += first_means[c]
         # Cumulate errors and means.
         for c in range(tables.shape[2]):
             if c == ERROR or c >= MEANS:
@@ -100,6 +106,7 @@ def find_line_points(
 
 @jit
 def _mark_bins(tables, is_useful, is_sorted, n_sorted):
+    """Mark the bins whose flips are sorted, (n_lines, n_bins), and count their flips by line."""
     # Useful bins with flips, and the bins with flips before and after each of them: a point whose
     # interval lies in several bins begins in the bin before.
     for line in range(len(tables)):
@@ -133,7 +140,13 @@ def _find_line_points(
     numbers,
     values,
 ):
-    sums = np.empty(tables.shape[2] - MEANS)
+    """Write the line and the values of each point, and return the number of points.
+
+    Rows of `values` are low and high end, error and means, 3 + n_cells. `samples`, `flips` and
+    `ends` are buffers for the flips of one line.
+    """
+    # Changes of error and means by all flips before, and by those before the bin.
+    sums = np.zeros((2, 1 + tables.shape[2] - MEANS))
     n_points = 0
     for line in range(len(lines)):
         start, direction = lines[line]
@@ -203,10 +216,12 @@ def _walk_along_flips(
     """Write the points of a line after others, and return the number of all points.
 
     Before each flip is a point, unless bins were left out there, and one is beyond the last flip.
+    Changes are cumulated over the flips of all lines, as numpy does: values have the same bits.
     """
     on_error, on_means, cells, _, _ = effects
-    begin = 0
-    previous, error = 0.0, 0.0
+    changes, first_changes = sums[0], sums[1]
+    begin, bin_of_flip = 0, 0
+    previous = 0.0
     is_known, is_first = False, True
     for b in range(len(is_sorted)):
         if not table[b, COUNT] > 0.0:
@@ -215,35 +230,39 @@ def _walk_along_flips(
             is_known = is_first = False
             continue
         _sort(flips, samples, begin, ends[b])
-        error = table[b, ERROR]
-        for c in range(len(sums)):
-            sums[c] = table[b, MEANS + c]
+        bin_of_flip = b
+        first_changes[:] = changes
         for k in range(begin, ends[b]):
             i = samples[0, k]
             length = flips[0, k]
             if is_first:
                 previous, is_known, is_first = length - OUTER_LENGTH, True, False
+            error = table[b, ERROR] + (changes[0] - first_changes[0])
             if is_known and error < max_error and length - previous > min_width:
-                _write_point(values, n_points, previous, length, error, sums)
+                _write_point(values, n_points, previous, length, table[b], changes, first_changes)
                 n_points += 1
             sign = 1.0 if slope[i] > 0.0 else -1.0
-            error += sign * on_error[i]
+            changes[0] += sign * on_error[i]
             for term in range(len(cells)):
-                sums[cells[term, i]] += sign * on_means[term, i]
+                changes[1 + cells[term, i]] += sign * on_means[term, i]
             previous, is_known = length, True
         begin = ends[b]
+    last = table[bin_of_flip]
+    error = last[ERROR] + (changes[0] - first_changes[0])
     if is_known and error < max_error:
-        _write_point(values, n_points, previous, previous + OUTER_LENGTH, error, sums)
+        end = previous + OUTER_LENGTH
+        _write_point(values, n_points, previous, end, last, changes, first_changes)
         n_points += 1
     return n_points
 
 
 @helper
-def _write_point(values, row, low, high, error, sums):
-    """Write low and high end, error, and sums of a point."""
-    values[row, 0], values[row, 1], values[row, 2] = low, high, error
-    for c in range(len(sums)):
-        values[row, 3 + c] = sums[c]
+def _write_point(values, row, low, high, before_bin, changes, first_changes):
+    """Write low and high end, error, and means of a point: those before its bin, and changes."""
+    values[row, 0], values[row, 1] = low, high
+    values[row, 2] = before_bin[ERROR] + (changes[0] - first_changes[0])
+    for c in range(1, len(changes)):
+        values[row, 2 + c] = before_bin[MEANS + c - 1] + (changes[c] - first_changes[c])
 
 
 @helper

@@ -21,6 +21,7 @@ def exchange_values(costs, codes, weights, offsets, labels, least):
 
 @jit
 def _add_exchange_values(costs, codes, weights, offsets, labels, least, values):
+    """Add the costs of all samples after each exchange to `values`, (n_clusters, n_sites)."""
     n_clusters, n_sites = values.shape
     for start in range(0, n_sites, BLOCK):
         end = min(start + BLOCK, n_sites)

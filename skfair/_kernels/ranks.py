@@ -54,6 +54,11 @@ def _trace_by_numpy(scores, weights, bounds, limits, limit_bounds, curves):
 
 @interpret_at_first(lambda scores, *_: scores.size // 10, by_numpy=_trace_by_numpy)
 def _trace_share_curves(scores, weights, bounds, limits, limit_bounds, curves):
+    """Fill the share of each group above each threshold; return the number of thresholds.
+
+    `scores` and `weights`, (n_samples,), are sorted by group, from `bounds[g]` on, and descending
+    within it. `curves` are (n_groups, n_samples + 1) and begin with 0.
+    """
     n_groups = len(bounds) - 1
     values = np.empty(len(scores))
     up_to = np.empty(len(scores))

@@ -303,6 +303,11 @@ def _first_and_changes(effects):
 
 @jit
 def _evaluate_block(columns, parameters, losses, events, weights, sums):
+    """Add a block of samples to value, gradient, means, Jacobian and Gram matrix, in place.
+
+    `weights`, (n_cells,), are those of the curvature of each mean in the Gram matrix, which is
+    (n_parameters, n_parameters). The Jacobian is (n_cells, n_columns + 1), with the intercept last.
+    """
     X, center, scale = columns
     target, share, loss, loss_width = losses
     codes, shares, cells, rates, widths, are_errors = events
@@ -352,6 +357,11 @@ def _evaluate_block(columns, parameters, losses, events, weights, sums):
 
 @jit
 def _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weights, sums):
+    """Add a block of samples to value, gradient, and moments of scores by event and bucket.
+
+    `moments` are (3, n_cells): sums of weights, of scores and of their squares. `masses` and
+    `firsts`, (n_cells, n_columns + 1), are sums of columns, and of columns times scores.
+    """
     X, center, scale = columns
     target, share, loss, loss_width = losses
     codes, shares = events
@@ -408,6 +418,11 @@ def _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weigh
 
 @jit
 def _sum_block_metrics(X, coefficients, losses, events, totals, moments):
+    """Add a block of samples to the totals and the moments of rates, in place.
+
+    `totals` are loss, share of errors and number of positive scores. `moments`, (3, n_cells), are
+    sums of weighted rates, of their squares, and of squared weights.
+    """
     coef, intercept = coefficients
     target, share, loss, loss_width = losses
     codes, shares, cells, rates, widths, are_errors = events
@@ -439,6 +454,11 @@ def _sum_block_metrics(X, coefficients, losses, events, totals, moments):
 
 @jit
 def _sum_line_bins(X, coefficients, lines, samples, events, effects):
+    """Add what decisions that flip in each bin change of errors and of sums, in place.
+
+    `errors` are (n_lines, 2, n_bins + 1) and `sums` (n_lines, n_cells, 2, n_bins + 1): first those
+    that become positive, then those that become negative.
+    """
     coef, intercept = coefficients
     directions, rises, min_slope, lengths = lines
     target, share = samples
@@ -592,6 +612,7 @@ def weighted_gram(data, indices, indptr, weights, n_columns):
 
 @jit
 def _add_weighted_gram(data, indices, indptr, weights, gram):
+    """Add weighted outer products of sparse rows to `gram`, (n_columns, n_columns)."""
     for i in range(len(indptr) - 1):
         weight = weights[i]
         if weight == 0.0:
@@ -622,6 +643,7 @@ def sum_outer_products(left, right, n_left, n_right):
 
 @jit
 def _add_outer_products(left, right, total):
+    """Add outer products of sparse rows to `total`, (n_left, n_right)."""
     left_data, left_indices, left_indptr = left
     right_data, right_indices, right_indptr = right
     for i in range(len(left_indptr) - 1):
@@ -705,6 +727,10 @@ def bin_members(scores, samples, bounds):
 
 @jit
 def _bin_members(scores, samples, bounds, first_bounds, bins):
+    """Write the number of bounds below the score of each member into `bins`, (n_members,).
+
+    `first_bounds`, zeros of (n_steps + 1,), becomes a lookup table of the bounds by equal steps.
+    """
     # Lookup table: steps are monotone under rounding, so the bounds of lower steps are lower.
     # the outermost may be far away
     n_outer = len(bounds) // 64

@@ -398,6 +398,7 @@ def _check_same_number(numbers: dict[str, int], where: str) -> None:
 
 
 def _partitions_of_dask(columns: dict[str, TableLike], n_jobs: int | None) -> Partitions:
+    """Partitions of Dask collections, read by the workers of a client or by threads."""
     partitions = _delayed_partitions(cast("dict[str, Array | DataFrame | Series]", columns))
     client = acquire_client()
     if client is not None:

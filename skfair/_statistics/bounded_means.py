@@ -8,7 +8,7 @@ import numpy as np
 from scipy import optimize, sparse, special
 
 from skfair._groups.events import Events, join_units
-from skfair._statistics.estimates import Means, OutcomeMeans, Rates, _EventMeans
+from skfair._statistics.estimates import Means, Rates, _EventMeans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,10 @@ _SMALLEST_TILT = 1e-4
 
 _LARGEST_TILT = 34.0
 """Logarithm of the tilt, nearly that of the upper end."""
+
+
+_N_TILTS = 100
+"""Tilts of a table of limits, whose normal quantiles are then 14 % apart."""
 
 
 class ValueRange(NamedTuple):
@@ -100,6 +104,22 @@ class BoundedMeans(_EventMeans):
         low, high = self._low + self._width * ends
         return low, high
 
+    def draw_means(self, z: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Means drawn from the confidence distribution of the limits, for other sample sizes.
+
+        `z`, (n_events, n_draws), are normal: a drawn mean is the limit at the probability of its z.
+        `sizes`, (n_events,), replace the effective sample sizes.
+        """
+        means = np.empty(z.shape)
+        for number, size in enumerate(sizes):
+            is_member = self._event == number
+            x = self._x[is_member]
+            numbers = self._numbers[is_member] * size / self.sizes[number]
+            above = _limits_at_quantiles(z[number], x, numbers)
+            below = 1.0 - _limits_at_quantiles(-z[number], 1.0 - x, numbers)
+            means[number] = np.where(z[number] > 0.0, above, below)
+        return self._low + self._width * means
+
     def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""
         limits = super().upper(contrasts, level)
@@ -175,26 +195,28 @@ def make_estimates(
     units: np.ndarray | None = None,
     known: Sequence[float] | np.ndarray | None = None,
 ) -> Estimates:
-    """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
+    """Return `Rates` of values 0 and 1, `BoundedMeans` of known values, or `Means`.
 
-    `known` are all values that samples can have, where these are few; None if they are not known.
-    Of units with several samples of an event these are `BoundedMeans`, unless nothing is known.
+    `x` are the values of the samples, (n_samples,). `known` are all values that samples can have,
+    where these are few, such as the costs of the four outcomes; None if they are not known.
+    Samples of equal code in `units`, (n_samples,), depend on one another. Where an event has
+    several samples of a unit, means of zeros and ones are `BoundedMeans` too.
     """
     x = np.asarray(x, dtype=float)
     possible = x if known is None else known
-    are_rates = np.isin(possible, (0.0, 1.0)).all()
-    if not are_rates and known is None:
+    if np.isin(possible, (0.0, 1.0)).all():
+        has_single_samples = join_units(events, x, units)[0] is events
+        if has_single_samples:
+            return Rates(events, x, units)
+        return BoundedMeans(events, x, (0.0, 1.0), units)
+    if known is None:
         return Means(events, x, units)
-    if join_units(events, x, units)[0] is not events:
-        ends = (0.0, 1.0) if are_rates else (min(possible), max(possible))
-        return BoundedMeans(events, x, ends, units)
-    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, possible)
+    return BoundedMeans(events, x, (min(possible), max(possible)), units)
 
 
 def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> float:
     """Gaffke's upper limit of the mean of values between 0 and 1, of which so many are observed."""
-    x, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
-    numbers = np.bincount(at, np.append(numbers, 1.0))
+    x, numbers = _add_upper_end(x, numbers)
     mean, probability = _tilt(_SMALLEST_TILT, x, numbers)
     if probability >= level:
         return float(mean)
@@ -206,6 +228,21 @@ def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> float:
     )
     mean, _ = _tilt(root, x, numbers)
     return float(mean)
+
+
+def _add_upper_end(x: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values, in rising order and with one more at 1, and how often each is observed."""
+    values, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
+    return values, np.bincount(at, np.append(numbers, 1.0))
+
+
+def _limits_at_quantiles(z: np.ndarray, x: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Limits of `upper_mean` at the levels of normal quantiles, interpolated in a table."""
+    tilts = np.geomspace(_SMALLEST_TILT, _LARGEST_TILT, _N_TILTS)[:, np.newaxis]  # (n_tilts, 1)
+    means, probabilities = _tilt(tilts, *_add_upper_end(x, numbers))
+    # Where all values are at the upper end the limit has probability 1 at any tilt.
+    quantiles = special.ndtri(np.clip(probabilities, 0.0, 1.0 - 1e-16))
+    return np.interp(z, quantiles, means)
 
 
 def is_mean_below(bound: float, x: np.ndarray, numbers: np.ndarray, level: float) -> np.ndarray:

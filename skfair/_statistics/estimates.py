@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse, special
 
 from skfair._groups.events import Events, join_units
 from skfair._statistics.limits_of_rates import (
-    MAX_EXACT_COUNT,
     clopper_pearson_limits,
     is_limit_above,
     limit_difference,
@@ -21,7 +20,6 @@ from skfair._statistics.limits_of_rates import (
 from skfair._utils.checks import argument_error, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any, Self
 
 
@@ -50,14 +48,12 @@ class Estimates(ABC):
     `values` and `sizes`, the effective sample sizes, have shape (n_events,). `correlation` of the
     estimates has shape (n_events, n_events), and is None if the events share no samples. Rates and
     means have `counts`, the samples of each event. Rates have `hits`, those with the value 1.
-    `OutcomeMeans` has `margins`.
     """
 
     values: Any
     sizes: Any
     counts: Any
     hits: Any
-    margins: Any
 
     correlation: np.ndarray | None = None
     interval = ""
@@ -66,8 +62,6 @@ class Estimates(ABC):
     """Whether values are shares, whose ratios `LogRates` compares."""
     is_burden = False
     """Whether values are shares of samples that bear a burden, and ratios those of the others."""
-    rare_values = ()
-    """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -282,7 +276,7 @@ class Rates(_EventMeans):
         Margins that add up like standard errors are too small where both rates are skewed to the
         same side, as one near 0 and one near 1 are: of 30 and 30 samples with rates of .01 and .99
         an interval at .95 errs 1.5 times as often as stated (``python -m benchmarks tails``). So
-        the difference of two rates has an exact limit, unless groups are very large.
+        the difference of two rates has an exact limit, unless both groups are large.
         """
         return self.upper_up_to(contrasts, level, np.inf)
 
@@ -327,7 +321,7 @@ class Rates(_EventMeans):
         # The rate of the factor 1 comes first.
         pairs = np.take_along_axis(contrasts.indices[entries], (-factors).argsort(axis=1), axis=1)
         n = self.n_units[pairs]
-        is_exact = (n == np.rint(n)).all(axis=1) & (n.max(axis=1) <= _LARGEST_EXACT_GROUP)
+        is_exact = (n == np.rint(n)).all(axis=1) & (n.min(axis=1) <= _LARGEST_EXACT_GROUP)
         hits, n = (one.astype(int)[pairs[is_exact]].tolist() for one in (self.hits, self.n_units))
         return list(zip(rows[is_exact].tolist(), map(tuple, hits), map(tuple, n), strict=True))
 
@@ -339,8 +333,11 @@ class Rates(_EventMeans):
 _MAX_EXACT_PAIRS = 200
 """Differences of pairs of groups up to which limits are exact."""
 
-_LARGEST_EXACT_GROUP = 20_000
-"""Samples of a group above which limits are Newcombe's, which are within .0001 of exact ones."""
+_LARGEST_EXACT_GROUP = 2_000
+"""Samples of the smaller group of a pair above which limits are Newcombe's.
+
+They are then within .001 of exact ones, which would take most of the time of a report.
+"""
 
 
 class TransformedEstimates(Estimates):
@@ -429,7 +426,6 @@ class ComplementEstimates(TransformedEstimates):
 
     def __init__(self, estimates: Estimates, largest: float) -> None:
         super().__init__(estimates, largest - estimates.values)
-        self.rare_values = estimates.rare_values
         self._largest = largest
         self.are_rates = estimates.are_rates
 
@@ -557,95 +553,6 @@ def _hall_quantile(t: np.ndarray, skewness: np.ndarray) -> np.ndarray:
     largest = 2.25 / (np.sqrt(t**2 + 0.75) + t)
     g = np.where(is_symmetric, 1.0, np.minimum(skewness, largest))
     return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
-
-
-class RareValue(NamedTuple):
-    """A value that few samples of an event have, and most of whose limit is due to it."""
-
-    event: int
-    value: float
-    n_samples: int
-
-
-class OutcomeMeans(_EventMeans):
-    r"""Means of few known values, such as the costs of the four outcomes of a decision.
-
-    A value that no sample has may still occur: its share in the population is up to about 3 / n.
-    With :math:`\hat p_v` the share of the samples of value v, and u the most frequent value, the
-    upper limit of a mean is
-
-    .. math:: \bar x + \sqrt{\sum_v (v - u)^2 m_v^2},
-
-    where :math:`m_v` is the distance from :math:`\hat p_v` to the upper limit of Clopper and
-    Pearson if v is above u, and to the lower one if it is below (G. Y. Zou and A. Donner,
-    "Construction of confidence limits about effect measures: a general approach", Statistics in
-    Medicine 27, 2008).
-    The size of weighted samples is that of their most uneven value, as of `Rates`.
-    """
-
-    interval = "exact of each outcome, combined"
-
-    def __init__(
-        self,
-        events: Events,
-        x: np.ndarray,
-        units: np.ndarray | None = None,
-        known: Sequence[float] | np.ndarray = (),
-    ) -> None:
-        (positions, event, shares) = events.memberships
-        n = events.member_counts
-        self._known, code = np.unique(np.append(x[positions], known), return_inverse=True)
-        shape = len(self._known), events.n_events
-        code = code[: len(positions)]
-        self._n_samples, self._shares, squares = (
-            np.bincount(code * shape[1] + event, one, np.prod(shape)).reshape(shape)
-            for one in (n, shares, shares**2 / n)
-        )
-        # Variance of each share, by linearisation; 0 of a value that all samples have or none.
-        self._share_variances = squares * (
-            1.0 - 2.0 * self._shares
-        ) + self._shares**2 * squares.sum(axis=0)
-        super().__init__(events, x, units)
-
-    def _effective_sizes(self, kish: np.ndarray) -> np.ndarray:
-        binomial = self._shares * (1.0 - self._shares)
-        linearised = self._share_variances
-        # Smallest variance of a share that is distinguished from none.
-        has_spread = np.minimum(binomial, linearised) > 1e-12
-        sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
-        return np.minimum(kish, sizes.min(axis=0))
-
-    def _squared_margins(self, level: float, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances of lower and upper limits, by value, each (n_values, n_events)."""
-        if self.is_weighted:
-            level = special.ndtr(special.stdtrit(np.maximum(sizes - 1.0, 1.0), level))
-        low, high = clopper_pearson_limits(self._shares * sizes, sizes, level)
-        steps = self._known[:, np.newaxis] - self._known[self._shares.argmax(axis=0)]
-        reach = np.abs(steps) * (self._shares - low, high - self._shares)
-        below, above = np.where(steps > 0, reach, reach[::-1])
-        return below**2, above**2
-
-    def margins(
-        self, level: float, multiple: float | np.ndarray = 1.0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Distances from the means to their limits, for a multiple of the sample sizes."""
-        squares = self._squared_margins(level, multiple * self.sizes)
-        return tuple(np.sqrt(one.sum(axis=0)) for one in squares)
-
-    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Limits of each mean, as in `Estimates.limits`."""
-        below, above = self.margins(level)
-        return self.values - below, self.values + above
-
-    @property
-    def rare_values(self) -> tuple[RareValue, ...]:  # type: ignore[override]
-        """The values of up to three samples that make up most of a limit at .95, by event."""
-        squares = np.maximum(*self._squared_margins(0.95, self.sizes))
-        is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= MAX_EXACT_COUNT)
-        return tuple(
-            RareValue(int(event), float(self._known[value]), int(self._n_samples[value, event]))
-            for value, event in np.argwhere(is_rare)
-        )
 
 
 # Contrasts: linear forms of the means whose largest value is the gap.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import betainc, ndtr
+from scipy.special import betainc
 from sklearn.base import BaseEstimator
 
 from skfair._groups.events import Events
@@ -19,7 +19,6 @@ from skfair._statistics.bounded_means import BoundedMeans, make_estimates
 from skfair._statistics.estimates import (
     Estimates,
     LogRates,
-    OutcomeMeans,
     Rates,
     check_level,
     correlation_of,
@@ -315,9 +314,6 @@ def ratio_interval(
 
 _N_DRAWS = 1 << 13  # of normal numbers, at most
 
-_LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
-"""Normal quantiles of the levels at which limits of means of known values are computed."""
-
 
 def gap_posterior(
     events: Events,
@@ -326,7 +322,7 @@ def gap_posterior(
     known: Sequence[float] | np.ndarray | None,
     aggregate: Any,
     tolerance: float,
-) -> MonteCarloPosterior | OutcomePosterior | RatePosterior:
+) -> MonteCarloPosterior | RatePosterior:
     """Posterior of a gap between the means of values over events.
 
     `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
@@ -338,8 +334,8 @@ def gap_posterior(
     if clusters is not None:
         effects, correlation = cluster_effects_and_correlation(events, values, clusters)
         sizes = sizes / effects
-    if isinstance(estimates, OutcomeMeans):
-        return OutcomePosterior(estimates, sizes, correlation, aggregate, tolerance)
+    if isinstance(estimates, BoundedMeans):
+        return BoundedPosterior(estimates, sizes, correlation, aggregate, tolerance)
     if not isinstance(estimates, Rates):
         moments = estimates.values, _event_standard_deviations(events, values)
         return MonteCarloPosterior(moments, sizes, correlation, aggregate, tolerance)
@@ -490,15 +486,12 @@ class MonteCarloPosterior:
         return self.spread[:, np.newaxis] * student / np.sqrt(freedom)  # type: ignore[index]
 
 
-class OutcomePosterior(MonteCarloPosterior):
-    """Means of known values, drawn from the confidence distribution of their limits.
-
-    With z a normal variable, a drawn mean is the limit that holds with the probability of z.
-    """
+class BoundedPosterior(MonteCarloPosterior):
+    """Means of known values, drawn from the confidence distribution of Gaffke's limits."""
 
     def __init__(
         self,
-        estimates: Estimates,
+        estimates: BoundedMeans,
         sizes: np.ndarray,
         correlation: np.ndarray | None,
         aggregate: Any,
@@ -508,13 +501,9 @@ class OutcomePosterior(MonteCarloPosterior):
         super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)
 
     def _draw_errors(self, multiple: float) -> np.ndarray:
-        """Errors of the means: margins at a few levels, interpolated."""
-        multiple = multiple * self.sizes / self._estimates.sizes
-        margins = [self._estimates.margins(level, multiple) for level in ndtr(_LEVELS)]
-        below, above = np.array(margins).transpose(1, 2, 0)
-        tables = zip(np.hstack((-below[:, ::-1], above)), self.z, strict=True)
-        levels = np.concatenate((-_LEVELS[::-1], _LEVELS))
-        return np.array([np.interp(z, levels, table) for table, z in tables])
+        """Errors of the means, (n_events, n_draws)."""
+        drawn = self._estimates.draw_means(self.z, multiple * self.sizes)
+        return drawn - self.means[:, np.newaxis]
 
 
 class UnknownPosterior:

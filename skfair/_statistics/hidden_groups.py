@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,11 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from skfair._groups.known import MISSING, fill_missing
-from skfair._groups.samples import check_metric_input
-from skfair._statistics.estimates import Rates, pairwise_contrasts
-from skfair._statistics.gaps import Interval, gap_upper_limit, interval_of_largest_contrast
-from skfair._utils.checks import argument_error, join_names, warn
+from skfair._statistics.estimates import Rates
+from skfair._utils.checks import argument_error, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from skfair._utils.api import GroupName
     from skfair._utils.tables import Table, TableLike
@@ -97,10 +94,6 @@ class HiddenGroups(ABC):
         self.names = names
 
     @abstractmethod
-    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
-        """The `HiddenGap` between rates of values over a mask of samples, with its limits."""
-
-    @abstractmethod
     def count(self, within: TableLike) -> np.ndarray:
         """Number of samples of each group, (n_groups,): those recorded, or those expected."""
 
@@ -146,10 +139,6 @@ class HiddenGroups(ABC):
             np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_complete
         )
 
-    def find_compared_groups(self, within: np.ndarray) -> np.ndarray:
-        """Positions of the groups with enough samples."""
-        return np.flatnonzero(self.count(within) >= MIN_RECORDED)
-
 
 # Groups that are missing for some samples: models of the group, and of whether it is recorded.
 
@@ -180,11 +169,6 @@ class RecordedGroups(HiddenGroups):
         super().__init__(names)
         self.is_recorded = codes >= 0
         self.odds_ratio = odds_ratio
-        if not self.is_recorded.any():
-            raise argument_error(
-                "sensitive_features must have the group of some samples, but all of them are "
-                "missing. Record the group of random samples, or pass group_probabilities alone."
-            )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(float)
         self.probabilities = predict_group_probabilities(features, codes, len(names))
         self.recording_probabilities = _predict_recording(features, self.is_recorded)
@@ -210,29 +194,6 @@ class RecordedGroups(HiddenGroups):
 
     def count(self, within: TableLike) -> np.ndarray:
         return self.members[within].sum(axis=0).astype(np.intp)
-
-    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
-        """The statements on the gap between groups that are missing for some samples."""
-        compared = self.find_compared_groups(within)
-        _check_compared(self.names, compared)
-
-        def interval(ratio: float) -> Interval:
-            ends = self.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
-            return interval_from_bounds(ends, level)
-
-        chosen = interval(self.odds_ratio)
-        possible = interval(np.inf)
-        rates = self.rates(values, within, compared).values
-        return HiddenGap(
-            estimate=float(np.ptp(rates)),
-            low=chosen.low,
-            high=chosen.high,
-            possible_low=possible.low,
-            possible_high=possible.high,
-            assumption=describe_missing_assumption(self.odds_ratio, "X and the value"),
-            confidence_level=level,
-            largest_odds_ratio=_largest_odds_ratio(interval),
-        )
 
     def _extreme_means(
         self, values: np.ndarray, within: np.ndarray, sign: int
@@ -345,34 +306,8 @@ class ProbabilisticGroups(HiddenGroups):
         self.probabilities = probabilities.to_numpy()
         self.missing = missing
 
-    @property
-    def assumption(self) -> str:
-        """What is assumed, as a clause."""
-        return describe_probability_assumption(self.missing)
-
     def count(self, within: TableLike) -> np.ndarray:
         return (within @ self.probabilities).round().astype(np.intp)
-
-    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
-        """The statements on the gap between groups that are known as probabilities."""
-        compared = self.find_compared_groups(within)
-        _check_compared(self.names, compared)
-        possible = copy(self)
-        possible.missing = "error"
-        bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
-        gap = bounds._replace(estimate=np.nan)
-        if self.missing != "error":
-            rates = self.rates(values, within, compared)
-            gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
-        return HiddenGap(
-            estimate=gap.estimate,
-            low=gap.low,
-            high=gap.high,
-            possible_low=bounds.low,
-            possible_high=bounds.high,
-            assumption=self.assumption,
-            confidence_level=level,
-        )
 
     def _extreme_means(
         self, values: np.ndarray, within: np.ndarray, sign: int
@@ -468,75 +403,6 @@ def describe_probability_assumption(missing: str) -> str:
     return ASSUMPTIONS.get(missing, (None, "however group and value are linked"))[1]
 
 
-# Gaps, with statements that name what they assume.
-
-
-class HiddenGap(NamedTuple):
-    """A gap between groups that are not known for all samples.
-
-    Made by :meth:`skfair.audit.SensitiveFeatures.gap_interval`.
-
-    Attributes
-    ----------
-    estimate : float
-        The gap under the assumption; nan if nothing is assumed.
-    low, high : float
-        Limits of the gap in the population, under the assumption.
-    possible_low, possible_high : float
-        Limits without any assumption on the groups that are not recorded.
-    assumption : str
-        What `estimate`, `low` and `high` assume.
-    confidence_level : float
-        Probability with which each of the two pairs of limits holds.
-    largest_odds_ratio : float or None
-        Of missing groups: the largest `odds_ratio` at which the gap is still shown to be above 0.
-        It is nan if the gap is not shown to be above 0 at 1, and infinite if it is whatever the
-        missing groups are. None of probabilities.
-
-    Examples
-    --------
-    >>> from skfair._statistics.hidden_groups import HiddenGap
-    >>> print(HiddenGap(0.2, 0.16, 0.23, 0.0, 0.72, "if groups are missing at random", 0.95, 2.7))
-    The gap is 0.20 (0.16 to 0.23, 95 %), if groups are missing at random. It is above 0 unless \
-the odds of a group differ between samples with and without a record by a factor above 2.7. \
-Whatever the groups are, it is between 0.00 and 0.72.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    possible_low: float
-    possible_high: float
-    assumption: str
-    confidence_level: float
-    largest_odds_ratio: float | None = None
-
-    def __str__(self) -> str:
-        level = f"{100 * self.confidence_level:g} %"
-        possible = f"between {self.possible_low:.2f} and {self.possible_high:.2f}"
-        if np.isnan(self.estimate):
-            return f"The gap is {possible} ({level}), {self.assumption}."
-        text = f"The gap is {self.estimate:.2f} ({self.low:.2f} to {self.high:.2f}, {level}), "
-        text += f"{self.assumption}."
-        if self.largest_odds_ratio is not None and np.isfinite(self.largest_odds_ratio):
-            text += (
-                " It is above 0 unless the odds of a group differ between samples with and without "
-                f"a record by a factor above {self.largest_odds_ratio:.2g}."
-            )
-        return f"{text} Whatever the groups are, it is {possible}."
-
-
-def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
-    """`RecordedGroups` of sensitive features with missing values."""
-    filled = fill_missing(sensitive_features, unknown or ())
-    samples, _ = check_metric_input(filled, None, X=np.arange(len(features)))
-    groups = samples.groups
-    is_known = ~(groups.labels == MISSING).any(axis=1)
-    codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
-    names = [name for name, known in zip(groups.names, is_known, strict=True) if known]
-    return RecordedGroups(names, codes, features, odds_ratio)
-
-
 def describe_missing_assumption(odds_ratio: float, features: str) -> str:
     """What is assumed of missing groups, as a clause; `features` names what it is given."""
     if np.isinf(odds_ratio):
@@ -547,20 +413,6 @@ def describe_missing_assumption(odds_ratio: float, features: str) -> str:
         "if the odds of a group differ between samples with and without a record, of equal "
         f"{features}, by a factor of at most {odds_ratio:g}"
     )
-
-
-def _largest_odds_ratio(interval: Callable[[float], Interval]) -> float:
-    """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
-    if not interval(1.0).low > 0.0:
-        return np.nan
-    low = 0.0
-    high = np.log(1e3)
-    if interval(np.exp(high)).low > 0.0:
-        return np.inf
-    for _ in range(20):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if interval(np.exp(middle)).low > 0.0 else (low, middle)
-    return float(np.exp(low))
 
 
 def extreme_contrasts(forms: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -577,48 +429,6 @@ def extreme_contrasts(forms: sparse.csr_array) -> tuple[sparse.csr_array, sparse
         )
         for end in (largest, n_rates - largest)
     )
-
-
-def interval_from_bounds(ends: HiddenRates, level: float) -> Interval:
-    """Interval of the gap between rates of which only the ends are known.
-
-    The estimate is the largest gap that they allow.
-    """
-    widest, narrowest = extreme_contrasts(pairwise_contrasts(len(ends.values) // 2))
-    tail = 1.0 - level
-    # The lower limit may err for any pair, the upper one for that of the largest difference only.
-    lows = -ends.upper(-narrowest, 1.0 - tail / widest.shape[0])
-    return Interval(
-        estimate=float((widest @ ends.values).max(initial=0.0)),
-        low=float(lows.max(initial=0.0)),
-        high=min(1.0, gap_upper_limit(ends, widest, 1.0 - tail / 2.0)),
-    )
-
-
-# Checks of the input.
-
-
-def check_hidden_values(
-    values: TableLike, where: TableLike | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values as numbers 0 and 1, and the mask of the samples that count."""
-    values = check_array(values, ensure_2d=False, dtype=float, input_name="values")
-    if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
-        raise ValueError(
-            "values must be 0 or 1 for each sample, such as decisions, because bounds on means of "
-            "other values are not implemented. Compare other values by gap_interval, for samples "
-            "whose group is recorded."
-        )
-    if where is None:
-        return values, np.ones(len(values), dtype=bool)
-    where = np.asarray(where)
-    check_consistent_length(values, where)
-    if where.dtype != bool or not where.any():
-        raise ValueError(
-            "where must be a mask of booleans, one for each sample and some of them True, such as "
-            "y == 1."
-        )
-    return values, where
 
 
 def to_log_odds(probabilities: np.ndarray) -> np.ndarray:
@@ -652,18 +462,3 @@ def check_odds_ratio(odds_ratio: float) -> float:
             f"random, or np.inf; got {odds_ratio!r}."
         )
     return float(odds_ratio)
-
-
-def _check_compared(names: list[GroupName], compared: np.ndarray) -> None:
-    """Raise if fewer than two groups have enough records, and warn of those that have too few."""
-    omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
-    if len(compared) < 2:
-        raise ValueError(
-            f"Two groups or more must have {MIN_RECORDED} samples among those that count, but of "
-            f"{len(names)} groups {len(compared)} have. Record the group of more samples."
-        )
-    if omitted:
-        warn(
-            f"These groups have fewer than {MIN_RECORDED} samples among those that count, and are "
-            f"not compared: {join_names(map(repr, omitted))}."
-        )

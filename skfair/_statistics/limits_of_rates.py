@@ -36,7 +36,7 @@ def wilson_limits(
     return np.maximum(center - margin, 0.0), np.minimum(center + margin, 1.0)
 
 
-MAX_EXACT_COUNT = 3
+_MAX_EXACT_COUNT = 3
 """Successes or failures up to which limits of a rate are exact."""
 
 
@@ -61,7 +61,7 @@ def rate_limits(
     hits = np.asarray(rates * n)
     n = np.asarray(n, dtype=float)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
-    is_exact = np.minimum(hits, n - hits) < MAX_EXACT_COUNT + 0.5
+    is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
     # All limits are exact for errors below .01.
     is_exact |= 1.0 - np.asarray(level) < 0.01
     exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)

@@ -92,42 +92,6 @@ def total_pair_size(
     return find_total_size(is_enough)
 
 
-def total_change_size(
-    growth: float, rate: float, shares: np.ndarray | list[float], level: float, power: float
-) -> int:
-    """Samples of each of two periods at which the growth of a difference of groups is shown.
-
-    The smallest group falls by half of the growth, and the largest rises by half. A pair whose
-    difference grew is shown by Holm's procedure among all pairs, at its first step.
-    """
-    shares = np.asarray(shares)
-    if not growth / 2.0 < rate < 1.0 - growth / 2.0:
-        raise argument_error(
-            f"rate must be more than half of growth={growth!r} away from 0 and 1; got {rate!r}."
-        )
-    n_pairs = len(shares) * (len(shares) - 1) // 2
-    smallest, *_, largest = np.argsort(shares, kind="stable")
-    rates = np.full((2, len(shares)), rate)
-    rates[1, [smallest, largest]] += -0.5 * growth, 0.5 * growth
-    uniform = _draw_uniform(rates.size).reshape(-1, *rates.shape)
-    end = 1.0 - (1.0 - level) / (2.0 * n_pairs)
-
-    def is_enough(total: int) -> bool:
-        sizes = divide(total, shares)
-        values = stats.binom.ppf(uniform, sizes, rates) / sizes
-        low, high = rate_limits(values, sizes * np.ones_like(values), end)
-        # Squared margins where a rate rises, and where it rises less.
-        more = (values - low)[:, 1] ** 2 + (high - values)[:, 0] ** 2
-        less = (high - values)[:, 1] ** 2 + (values - low)[:, 0] ** 2
-        differences = values[..., np.newaxis] - values[..., np.newaxis, :]
-        before = differences[:, 0]
-        after = differences[:, 1]
-        is_shown = after - before > np.sqrt(more[:, :, np.newaxis] + less[:, np.newaxis])
-        return (is_shown & (after > np.abs(before))).any(axis=(1, 2)).mean() >= power
-
-    return find_total_size(is_enough)
-
-
 def follow_up_size(
     tolerance: float,
     rates: np.ndarray,

@@ -272,14 +272,14 @@ def _check_groups(n_groups: Any, fewest: int) -> tuple[int, np.ndarray | None]:
     """Number of groups, and their shares if these are passed; raise for fewer than the fewest."""
     shares = None
     if np.ndim(n_groups) == 1:
-        shares = check_group_shares(n_groups)
+        shares = _check_group_shares(n_groups)
         n_groups = len(shares)
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
     return int(n_groups), shares
 
 
-def check_group_shares(shares: Sequence[float] | np.ndarray) -> np.ndarray:
+def _check_group_shares(shares: Sequence[float] | np.ndarray) -> np.ndarray:
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from skfair._utils.checks import argument_error, join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import Alternatives, find_alternatives
-from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
@@ -314,16 +313,14 @@ class Audit(AuditData):
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
         confidence_level: float = CONFIDENCE_LEVEL,
-        n_bins: int = N_BINS,
-        max_listed: int = 10,
         min_published: int | None = None,
     ) -> SubgroupReport:
         r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
 
         Every search has a worst subgroup. This one says which departures are real and at least how
         large. A subgroup meets up to `max_conditions` conditions on different columns of the
-        sensitive features. A condition is a label of a column of labels, or a range of quantile
-        bins of a column of numbers. It depends on the columns alone, never on outcomes. All
+        sensitive features. A condition is a label of a column of labels, or a range of the
+        quartiles of a column of numbers. It depends on the columns, never on outcomes. All
         subgroups are searched that have `min_group_size` samples which the rate counts, and of
         which the rest has as many. The first sentence names the groups of single columns of which
         it counts fewer.
@@ -335,8 +332,8 @@ class Audit(AuditData):
         most. They combine Clopper and Pearson's limits of both rates ([1]_, [2]_), which hold in
         far tails too.
 
-        The short list has the subgroup of the limit furthest from 0, then those of which half lies
-        outside the subgroups listed before, and which depart from the rest there too.
+        The short list of ten has the subgroup of the limit furthest from 0, then those of which
+        half lies outside the subgroups listed before, and which depart from the rest there too.
 
         The metric "calibration_error" compares the share of positives of each subgroup with the
         mean of its own predicted probabilities, `y_score`, which are one more column of conditions
@@ -362,10 +359,6 @@ class Audit(AuditData):
             Whether a subgroup's rate is sought that differs from the rest, is higher, or is lower.
         confidence_level : float, default=0.95
             Probability with which all limits hold together.
-        n_bins : int, default=4
-            Number of bins of equally many samples that a column of numbers is divided into.
-        max_listed : int, default=10
-            Largest number of listed subgroups of each metric.
         min_published : int, default=None
             Smallest count that may be published. ``flagged`` has the listed subgroups alone,
             without those with which others of fewer samples, or of fewer samples of an outcome,
@@ -421,8 +414,6 @@ class Audit(AuditData):
             max_conditions=max_conditions,
             direction=direction,
             confidence_level=confidence_level,
-            n_bins=n_bins,
-            max_listed=max_listed,
             min_published=min_published,
         )
 

@@ -106,7 +106,6 @@ class _Limits(NamedTuple):
     limit: float
     lower_limit: float
     is_exact: bool
-    rare_outcomes: str
     sizes: dict
     n_smallest: int
     shown_tolerance: float | None = None
@@ -250,7 +249,6 @@ def protect_claim(claim: Claim, audit: AuditData, min_published: int) -> Claim:
         },
         n_missing=claim.n_missing if is_complete else {},
         left_out=tuple(one for one in claim.left_out if not _is_about(one, hidden)),
-        rare_outcomes="",
         worst_group="",
         min_published=min_published,
         unpublished=protection.clause,
@@ -482,7 +480,6 @@ def _make_claim(
         required_sample_size=size,
         n_smallest=None if size is None else limits.n_smallest,
         shown_threshold=None if shown is None else mirror(shown),
-        rare_outcomes=limits.rare_outcomes,
         worst_group=limits.worst_group,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},
@@ -675,7 +672,6 @@ def _find_limits(
         limit=limit,
         lower_limit=gap_lower_limit(smallest, smallest_forms, excess_level),
         is_exact=is_exact,
-        rare_outcomes=_describe_rare_values(bound, estimates),
         sizes={event_text(cell, group, cells.names): int(n) for (cell, group), n in counted},
         n_smallest=int(estimates.sizes.min()),
         worst_group=_describe_worst(bound, estimates, excess_level),
@@ -722,7 +718,6 @@ def _combine_classes(limits: list[_Limits]) -> _Limits:
         is_exact=all(one.is_exact for one in limits),
         required_sample_size=largest("required_sample_size"),
         shown_tolerance=largest("shown_tolerance"),
-        rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
 
 
@@ -775,16 +770,6 @@ def _warn_of_skewed_values(
             f"{_name_events(bound, estimates, uncertain)}. A claim may be wrong more often "
             "than confidence_level says. Use more held-out samples, or a bounded loss."
         )
-
-
-def _describe_rare_values(
-    bound: HiddenGroupConstraint | BoundConstraint, estimates: Estimates
-) -> str:
-    """How many samples have the values that limits are mostly due to, as text; "" for none."""
-    return join_names(
-        f"{n} of value {value:g} among {_name_events(bound, estimates, [event])}"  # type: ignore[var-annotated]
-        for event, value, n in estimates.rare_values
-    )
 
 
 def _name_events(

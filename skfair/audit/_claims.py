@@ -99,8 +99,6 @@ class Claim(PageReport):
         Of calibration, sentence on the group whose probabilities are shown to be off most, with
         limits that hold for all groups together; of shares, on the one that is furthest from the
         population; empty if there is none.
-    rare_outcomes : str
-        Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
         Number of this claim among those of the same data, if a ledger counts them.
     order : str
@@ -152,7 +150,6 @@ class Claim(PageReport):
     shown_threshold: float | None = None
     assumption: str = ""
     left_out: tuple = ()
-    rare_outcomes: str = ""
     worst_group: str = ""
     attempt: int | None = None
     order: str = ""
@@ -268,10 +265,6 @@ class Claim(PageReport):
             sentences.append(f"The strictest bound that these data show is {bound}.")
         if self.assumption:
             sentences.append(f"This holds {self.assumption}.")
-        if self.rare_outcomes:
-            sentences.append(
-                f"Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
-            )
         sentences += [
             f"{n:,} samples of unknown {name} are left out; the claim is about the others."
             for name, n in self.n_missing.items()
@@ -394,7 +387,6 @@ _FIELD_TYPES = {
     "unpublished": str,
     "is_exact": bool,
     "shown_threshold": (int, float, type(None)),
-    "rare_outcomes": str,
     "worst_group": str,
 }
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""

@@ -301,12 +301,12 @@ def open_questions(report: ReportData) -> list[str]:
     """What these data cannot decide, one sentence each."""
     questions = [*_describe_small_groups(report)]
     if report.assumption:
-        assumed = (
-            "groups are missing at random" if report.n_missing else "the assumption on groups holds"
-        )
+        assumed, other = "the assumption on groups holds", "missing='error'"
+        if report.n_missing:
+            assumed, other = "groups are missing at random", "odds_ratio=np.inf"
         questions.append(
-            f"Whether {assumed}, which these data cannot confirm. SensitiveFeatures.gap_interval "
-            "states by how much it may fail, and bounds for any groups."
+            f"Whether {assumed}, which these data cannot confirm. A claim of SensitiveFeatures "
+            f"with {other} has limits that hold whatever the groups are."
         )
     primary = primary_metrics(report.gaps)
     for gap in report.gaps.dropna(subset=["gap"]).to_dict("records"):

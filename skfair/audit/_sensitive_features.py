@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from skfair._groups import Groups, check_groups
 from skfair._groups.known import (
@@ -18,22 +17,17 @@ from skfair._groups.known import (
     fill_missing,
     make_probable_groups,
 )
-from skfair._statistics.estimates import check_level
 from skfair._statistics.hidden_groups import (
-    HiddenGap,
     HiddenGroups,
     ProbabilisticGroups,
     RecordedGroups,
-    check_hidden_values,
     check_odds_ratio,
     describe_missing_assumption,
     describe_probability_assumption,
-    make_recorded_groups,
     stack_features,
 )
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, join_names
-from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import count_samples
 from skfair._utils.tables import TableLike
 from skfair.audit._bins import bin_groups, find_group_bins
@@ -67,12 +61,15 @@ class SensitiveFeatures:
         - "exclude" leaves them out of the groups of the attribute and of its combinations, and out
           of claims.
         - "group" compares them as the group "(missing)".
-        - "at_random" estimates rates of decisions as
-          `gap_interval` does, if groups are missing at random given `X`, predictions and outcomes.
+        - "at_random" estimates rates of decisions. Of samples with equal `X`, predictions and
+          outcomes, those with a record are assumed to be as the others. The estimates combine a
+          model of the group with one of the record, and are right if one of them is ([1]_).
         - "sufficient" and "independent" say what is assumed of probabilities alone. With
           "sufficient" decisions and groups are uncorrelated among samples of equal probabilities,
-          as if the probabilities were made of all that the decisions are made of ([1]_). With
-          "independent" probabilities do not depend on decisions among samples of one group ([2]_).
+          as if the probabilities were made of all that the decisions are made of ([2]_). With
+          "independent" probabilities do not depend on decisions among samples of one group ([3]_).
+          Errors of both have opposite signs in many applications, and each may be large. With
+          "error" a claim has bounds, which are sharp for two groups ([4]_).
     X : array-like of shape (n_samples, n_features), default=None
         Features that model the groups that are missing, with "at_random".
     probabilities : array-like of shape (n_samples, n_groups), default=None
@@ -80,8 +77,7 @@ class SensitiveFeatures:
         With "at_random" they are further features of the models.
     odds_ratio : float, default=1.0
         With "at_random", the largest factor by which odds of a group may differ between equal
-        samples with and without a record. ``np.inf`` assumes nothing. For claims.
-
+        samples with and without a record ([5]_). ``np.inf`` assumes nothing. For claims.
     bins : dict, default=None
         Ascending numbers at which an attribute is divided, by its name, such as
         ``{"age": [40, 65]}`` for under 40, 40 to under 65, and 65 or older; of arrays by its
@@ -100,10 +96,17 @@ class SensitiveFeatures:
 
     References
     ----------
-    .. [1] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
+    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
+       some regressors are not always observed", Journal of the American Statistical Association
+       89, 1994.
+    .. [2] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
        assessing disparity when protected class is unobserved", FAT* 2019.
-    .. [2] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
+    .. [3] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
        when race is not observed", NBER working paper 32373, 2024.
+    .. [4] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
+       class using data combination", Management Science 68, 2022.
+    .. [5] Z. Tan, "A distributional approach for causal inference using propensity scores",
+       Journal of the American Statistical Association 101, 2006.
 
     Examples
     --------
@@ -112,6 +115,27 @@ class SensitiveFeatures:
     >>> audit = Audit.from_predictions(None, [1, 0, 1] * 100, sensitive_features=sex)
     >>> audit.report().n_missing
     {'attribute 1': 100}
+
+    A quarter of the groups is recorded, more often where the decision was positive. Claims have
+    limits if groups are missing at random, and limits that hold whatever the missing groups are:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], size=8000)
+    >>> income = rng.normal(size=8000) + (sex == "m")
+    >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
+    >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
+    >>> recorded, X = np.where(is_recorded, sex, None), income[:, np.newaxis]
+    >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
+    >>> print(f"the gap is {true:.2f}")
+    the gap is 0.28
+    >>> for ratio in (1.0, np.inf):
+    ...     known = SensitiveFeatures(recorded, missing="at_random", X=X, odds_ratio=ratio)
+    ...     audit = Audit.from_predictions(None, accepted, sensitive_features=known)
+    ...     claim = audit.certify("demographic_parity", 0.4)
+    ...     print(f"{claim.low:.2f} to {claim.high:.2f} {claim.assumption}")
+    0.28 to 0.35 if groups are missing at random given X, predictions and outcomes
+    0.00 to 0.84 whatever the missing groups are
     """
 
     def __init__(
@@ -178,113 +202,6 @@ class SensitiveFeatures:
         """The argument by which groups are modelled, as messages name it."""
         known = "a table of probabilities of groups"
         return known if self.labels is None else "missing='at_random'"
-
-    def gap_interval(
-        self,
-        values: ArrayLike,
-        *,
-        where: ArrayLike | None = None,
-        confidence_level: float = CONFIDENCE_LEVEL,
-    ) -> HiddenGap:
-        r"""Interval of the largest difference between two groups' rates.
-
-        **Groups that are missing for some samples**, with ``missing="at_random"``. The estimate
-        assumes that of samples of equal `X` and value, those with a record are as the others. It
-        combines a model of the group with one of the record, and is right if one of them is
-        ([1]_). With `odds_ratio` :math:`\Gamma` the odds of a group may differ by a factor between
-        :math:`1 / \Gamma` and :math:`\Gamma` between samples with a record and equal ones without
-        ([2]_). Whatever the missing groups are, the gap is between ``possible_low`` and
-        ``possible_high``.
-
-        **Probabilities of groups alone**, such as those from names and places of residence. Without
-        an assumption they bound the gap, and the bounds are sharp for two groups ([3]_). `missing`
-        names one of two assumptions that data cannot confirm. Their errors have opposite signs in
-        many applications, and each may miss the gap by far.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_samples,)
-            0 or 1 for each sample, such as decisions or errors.
-        where : array-like of bool, shape (n_samples,), default=None
-            Samples that the rates are over, such as ``y == 1`` for true positive rates; None for
-            all.
-        confidence_level : float, default=0.95
-            Probability with which each pair of limits contains the gap of the population.
-
-        Returns
-        -------
-        gap : HiddenGap
-            ``print`` shows the statements with what they assume. The gap is ``estimate``, from
-            ``low`` to ``high`` under the ``assumption``, and from ``possible_low`` to
-            ``possible_high`` without any.
-
-        Raises
-        ------
-        ValueError
-            If values are not 0 or 1, probabilities of a sample do not sum to 1, `missing` does not
-            say how groups are modelled, or fewer than two groups have 30 recorded samples.
-
-        Warns
-        -----
-        UserWarning
-            If groups are missing and no X is passed, or groups are left out because they have fewer
-            than 30 recorded samples.
-
-        Notes
-        -----
-        ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
-        where nothing is assumed, so record the group of some hundred samples that are drawn at
-        random.
-
-        References
-        ----------
-        .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients
-           when some regressors are not always observed", Journal of the American Statistical
-           Association 89, 1994.
-        .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores",
-           Journal of the American Statistical Association 101, 2006.
-        .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved
-           protected class using data combination", Management Science 68, 2022.
-
-        Examples
-        --------
-        A quarter of the groups is recorded, more often where the decision was positive:
-
-        >>> import numpy as np
-        >>> from skfair.audit import SensitiveFeatures
-        >>> rng = np.random.default_rng(0)
-        >>> sex = rng.choice(["f", "m"], size=8000)
-        >>> income = rng.normal(size=8000) + (sex == "m")
-        >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
-        >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
-        >>> recorded = np.where(is_recorded, sex, None)
-        >>> X = income[:, np.newaxis]
-        >>> gap = SensitiveFeatures(recorded, missing="at_random", X=X).gap_interval(accepted)
-        >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
-        >>> print(f"{true:.3f} lies in {gap.low:.3f} to {gap.high:.3f}")
-        0.283 lies in 0.277 to 0.358
-        >>> print(f"possible: {gap.possible_low:.2f} to {gap.possible_high:.2f}")
-        possible: 0.00 to 0.84
-        >>> gap.assumption
-        'if groups are missing at random given X and the value'
-        """
-        level = check_level(confidence_level)
-        values, where = check_hidden_values(values, where)
-        if not self.is_modelled:
-            raise ValueError(
-                "missing must be 'at_random' for the gap between groups that are missing for some "
-                f"samples; got {self.missing!r}. Of groups that are all known use "
-                "skfair.statistics.gap_interval."
-            )
-        probabilities = self.probabilities
-        if probabilities is not None:
-            probabilities = check_group_probabilities(probabilities, values)
-        if self.labels is None:
-            groups: HiddenGroups = ProbabilisticGroups(probabilities, self.missing)
-        else:
-            features = stack_features(self.X, [values], probabilities)
-            groups = make_recorded_groups(self.bin_labels(), features, None, self.odds_ratio)
-        return groups.find_gap(values, where, level)
 
     def describe_assumption(self) -> str:
         """What is assumed, as a clause; empty if nothing is modelled.
@@ -384,7 +301,13 @@ class SensitiveFeatures:
         if self.labels is None:
             rows = np.arange(len(groups.codes))
             return make_probable_groups(check_group_probabilities(self.probabilities, rows))
-        return groups.select(np.flatnonzero(~(groups.labels == MISSING).any(axis=1)))
+        known = np.flatnonzero(~(groups.labels == MISSING).any(axis=1))
+        if not len(known):
+            raise argument_error(
+                "sensitive_features must have the group of some samples, but all of them are "
+                "missing. Record the group of random samples, or pass probabilities alone."
+            )
+        return groups.select(known)
 
     def make_modeller(self, columns: list[np.ndarray]) -> Callable[[Groups], HiddenGroups]:
         """Function that models the members of groups, which some samples may be in none of.

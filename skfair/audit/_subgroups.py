@@ -17,7 +17,7 @@ from skfair._groups.known import MISSING
 from skfair._partitions.partitions import blocks
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import argument_error, check_choice, is_int, refuse_clusters
-from skfair.audit._bins import cut_numbers, range_text
+from skfair.audit._bins import N_BINS, cut_numbers, range_text
 from skfair.audit._departures import FromProbabilities, FromRest
 from skfair.audit._formats import (
     PageReport,
@@ -75,29 +75,27 @@ class _EncodedColumn(NamedTuple):
     groups: range
 
 
-def _encode_columns(
-    columns: TableLike, n_bins: int, missing: str, counts: np.ndarray
-) -> list[_EncodedColumn]:
+def _encode_columns(columns: TableLike, missing: str, counts: np.ndarray) -> list[_EncodedColumn]:
     """The columns of a table, as levels; `counts` are the numbers of samples of its rows."""
     names = attribute_names(columns)
     arrays = attribute_columns(columns)
     names = [f"column {number}" for number in range(1, len(arrays) + 1)] if names is None else names
     series = [pd.Series(array).infer_objects() for array in arrays]
     return [
-        _encode_levels(name_as_text(name), column, n_bins, missing, counts)
+        _encode_levels(name_as_text(name), column, missing, counts)
         for name, column in zip(names, series, strict=True)
     ]
 
 
 def _encode_levels(
-    name: str, column: pd.Series, n_bins: int, missing: str, counts: np.ndarray
+    name: str, column: pd.Series, missing: str, counts: np.ndarray
 ) -> _EncodedColumn:
     """A column as levels; missing values are the last level."""
     is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     known = column[~is_missing]
     if is_number:
-        levels, conditions, texts = _encode_numbers(name, known, n_bins, counts[~is_missing])
+        levels, conditions, texts = _encode_numbers(name, known, counts[~is_missing])
     else:
         levels, conditions, texts = _encode_labels(name, known)
     n_ranges = len(texts) if is_number else 0
@@ -128,13 +126,13 @@ def _encode_labels(name: str, column: pd.Series) -> tuple[np.ndarray, np.ndarray
 
 
 def _encode_numbers(
-    name: str, column: pd.Series, n_bins: int, counts: np.ndarray
+    name: str, column: pd.Series, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """As `_encode_labels`, of numbers: ranges of quantile bins, but not that of all bins."""
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
-    cuts, distinct = cut_numbers(values, counts, n_bins)
+    cuts, distinct = cut_numbers(values, counts, N_BINS)
     n_levels = len(cuts) + 1
     level = np.arange(n_levels)
     ranges = [(low, high) for low in level for high in level[low:] if high - low < n_levels - 1]
@@ -345,18 +343,21 @@ def _largest_possible_departure(
 # A short list: subgroups that depart, and of which most lies outside those listed before.
 
 
+_MAX_LISTED = 10
+"""Listed subgroups of each metric, which a reader takes in at once."""
+
+
 def _select_listed_subgroups(
     family: _SearchedSubgroups,
     candidates: np.ndarray,
     limits: np.ndarray,
     errors: np.ndarray,
-    max_listed: int,
 ) -> list[int]:
     """Numbers of the candidates to list, chosen greedily."""
     listed: list = []
     is_free = np.ones(family.comparison.terms.shape[1], dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
-        if len(listed) == max_listed:
+        if len(listed) == _MAX_LISTED:
             break
         mask = family.mask(subgroup)
         part = mask & is_free
@@ -408,7 +409,6 @@ def _search_metric(
     family: _SearchedSubgroups,
     level: float,
     direction: str,
-    max_listed: int,
     n_metrics: int,
 ) -> tuple:
     """Table of the flagged subgroups of one metric, numbers of the listed ones, and a summary."""
@@ -427,7 +427,7 @@ def _search_metric(
     table = _tabulate_flagged(name, family, flagged, errors, n_limits)
     table["is_listed"] = np.isin(
         np.arange(len(flagged)),
-        _select_listed_subgroups(family, flagged, limits, errors, max_listed),
+        _select_listed_subgroups(family, flagged, limits, errors),
     )
     return (
         table,
@@ -655,14 +655,16 @@ def search_audit(
     max_conditions: int,
     direction: str,
     confidence_level: float,
-    n_bins: int,
-    max_listed: int,
     min_published: int | None,
 ) -> SubgroupReport:
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level = check_level(confidence_level)
     missing = audit.known.treatment
-    _check_search_sizes(max_conditions, n_bins, max_listed)
+    if not is_int(max_conditions, 1, _MAX_CONDITIONS):
+        raise argument_error(
+            f"max_conditions must be a whole number from 1 to {_MAX_CONDITIONS}; got "
+            f"{max_conditions!r}."
+        )
     check_choice("direction", direction, _SIDES)
     check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
@@ -677,7 +679,7 @@ def search_audit(
         outcomes = {"y_pred": audit.find_decisions(audit.columns)} | outcomes
     _refuse_outcomes(columns, outcomes)
     positive = find_positive_multiclass(*outcomes.values(), pos_label=audit.pos_label)
-    encoded = _encode_columns(columns, n_bins, missing, counts)
+    encoded = _encode_columns(columns, missing, counts)
     masks = {name: one == positive for name, one in outcomes.items()}
     counted: dict[str, Any] = {CALIBRATION: (masks.get("y_true"), None)}
     if "y_pred" in masks:
@@ -692,13 +694,13 @@ def search_audit(
         if name == CALIBRATION:
             probabilities = _find_probabilities(audit)
             one = pd.Series(probabilities)
-            conditioned = [*encoded, _encode_levels(_PROBABILITY, one, n_bins, "error", counts)]
+            conditioned = [*encoded, _encode_levels(_PROBABILITY, one, "error", counts)]
             comparison = FromProbabilities(values[rows], counts[rows], probabilities[rows])
         _check_effort(conditioned, max_conditions, len(counts))
         restricted = [column._replace(codes=column.codes[rows]) for column in conditioned]
         family = _count_subgroups(restricted, comparison, max_conditions, audit.min_group_size)
         _check_any_subgroup(family, name)
-        search = _search_metric(name, family, level, direction, max_listed, len(names))
+        search = _search_metric(name, family, level, direction, len(names))
         searches.append(search)
         family = family._replace(columns=conditioned)
         members += [family.mask(subgroup) for subgroup in search[1]]
@@ -755,21 +757,6 @@ def _protect_search(report: SubgroupReport, is_shown: np.ndarray, n_samples: int
 
 
 _MISSING_OPTIONS = ("error", "group", "exclude")
-
-
-def _check_search_sizes(max_conditions: int, n_bins: int, max_listed: int) -> None:
-    """Raise for numbers that are out of their ranges."""
-    ranges = {
-        "max_conditions": (max_conditions, 1, _MAX_CONDITIONS),
-        "n_bins": (n_bins, 2, _MAX_LEVELS),
-        "max_listed": (max_listed, 1, np.inf),
-    }
-    for name, (value, low, high) in ranges.items():
-        if not is_int(value, low, high):
-            upper = "on" if high == np.inf else f"to {high}"
-            raise argument_error(
-                f"{name} must be a whole number from {low} {upper}; got {value!r}."
-            )
 
 
 def _check_metrics(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
@@ -850,7 +837,7 @@ def _check_effort(columns: list[_EncodedColumn], max_conditions: int, n_samples:
         raise ValueError(
             f"A search must have at most {_MAX_SUBGROUPS:,} subgroups, and {_MAX_VISITS:,} samples "
             f"times sets of columns, but this one has {sum(sums[1:]):,} and "
-            f"{n_sets * n_samples:,}. Pass fewer columns, a smaller max_conditions or n_bins."
+            f"{n_sets * n_samples:,}. Pass fewer columns, or a smaller max_conditions."
         )
 
 

@@ -22,7 +22,6 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from skfair._groups import Groups
 from skfair._groups.samples import check_metric_input, cover_truth
-from skfair._statistics.calibration_errors import BinnedCalibrationErrors
 from skfair._statistics.calibration_lines import estimate_coefficients, fit_calibration_lines
 from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import (
@@ -370,28 +369,6 @@ class _BalancedAccuracy(GroupMetric):
 
 
 @dataclass(frozen=True)
-class _ExpectedCalibrationError(GroupMetric):
-    """The expected calibration error of ten bins, with limits that allow for its bias."""
-
-    def estimate(
-        self, columns: Mapping[str, np.ndarray], groups: Groups, weights: np.ndarray
-    ) -> tuple[Estimates | None, np.ndarray]:
-        """As `GroupMetric.estimate`."""
-        is_true, probabilities = check_probabilities(columns["y_true"], columns["probabilities"])
-        rows, codes = groups.memberships
-        present, codes = np.unique(codes, return_inverse=True)
-        errors = BinnedCalibrationErrors(
-            codes,
-            weights[rows],
-            groups.row_counts[rows],
-            (is_true - probabilities)[rows],
-            probabilities[rows],
-            n_bins=10,
-        )
-        return errors, present
-
-
-@dataclass(frozen=True)
 class _CalibrationCoefficient(GroupMetric):
     """The intercept (0) or the slope (1) of Cox's calibration line of each group."""
 
@@ -453,9 +430,7 @@ GROUP_METRICS = {
         _AreaUnderCurve(estimate_areas, "roc_auc", "decision_function"),
         GroupMetric(average_precision_score, "average_precision", "decision_function"),
         MeanMetric(_squared_errors, "brier_score", "predict_proba"),
-        _ExpectedCalibrationError(
-            expected_calibration_error, "expected_calibration_error", "predict_proba"
-        ),
+        GroupMetric(expected_calibration_error, "expected_calibration_error", "predict_proba"),
         _CalibrationCoefficient(
             fit_calibration_lines, "calibration_intercept", "predict_proba", coefficient=0
         ),

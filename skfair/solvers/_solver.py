@@ -391,6 +391,7 @@ class Solver(BaseEstimator):
                 break
 
     def _make_result(self, best: Iterate, residual: float, n_iter: int) -> Result:
+        """The result of the best iterate, whose multipliers may be estimated again."""
         evaluation, multipliers = best.evaluation, best.multipliers
         residual = kkt_residual(best) if np.isnan(residual) else residual
         # Least-squares multipliers may certify what the solver's multipliers do not.

@@ -409,7 +409,7 @@ def test_a_failed_ratio_states_how_many_more_samples_it_takes(hits):
 
 def test_the_attributes_of_several_classes_are_those_of_the_worst_one():
     limits = [
-        _certify._Limits(False, 0.1, 0.2, 0.0, True, "", {}, 100, t, size)
+        _certify._Limits(False, 0.1, 0.2, 0.0, True, {}, 100, t, size)
         for size, t in ((500, 0.21), (700, 0.3))
     ]
     combined = _certify._combine_classes(limits)

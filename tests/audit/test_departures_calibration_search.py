@@ -244,9 +244,10 @@ def report_errors(y, p, groups, **params):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [0.0, 0.3])
 def test_limits_of_expected_calibration_errors_hold(off):
-    n_groups, n = 200, 150
+    n_groups, n = 60, 150
     rng = np.random.default_rng(2)
     p = rng.beta(2, 3, n_groups * n)
     q = np.clip(p + off * p * (1.0 - p), 0.0, 1.0)
@@ -259,6 +260,7 @@ def test_limits_of_expected_calibration_errors_hold(off):
     assert (low > truth + 1e-12).sum() <= limit and (high < truth).sum() <= limit
 
 
+@pytest.mark.slow
 def test_weights_of_expected_calibration_errors_that_are_constant_change_nothing():
     _, p, y = draw(400)
     groups = np.repeat(["a", "b"], 200)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import FairnessReport, SensitiveFeatures
+from skfair.audit import Audit, FairnessReport, SensitiveFeatures
 from tests.audit.doors import report_predictions
 
 SENTENCES = {
@@ -38,16 +38,20 @@ def gap_of(report, metric="selection_rate"):
 
 
 @pytest.mark.parametrize("missing", SENTENCES)
-def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, missing):
+def test_gaps_are_those_of_claims_and_state_the_assumption(data, missing):
     y, decisions, _, probabilities = data
     actual = report(data, missing=missing)
-    for metric, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
-        expected = SensitiveFeatures(probabilities=probabilities, missing=missing).gap_interval(
-            decisions, where=within
-        )
-        np.testing.assert_allclose(
-            gap_of(actual, metric).astype(float), expected[:3], rtol=0.02, atol=2e-3
-        )
+    known = SensitiveFeatures(probabilities=probabilities, missing=missing)
+    audit = Audit.from_predictions(y, decisions, sensitive_features=known)
+    constraints = {
+        "selection_rate": "demographic_parity",
+        "true_positive_rate": "equal_opportunity",
+    }
+    for metric, constraint in constraints.items():
+        # Half the error is above an interval at .95.
+        claim = audit.certify(constraint, 0.3, confidence_level=0.975)
+        gap, _, high = gap_of(actual, metric)
+        assert (gap, high) == pytest.approx((claim.estimate, claim.high), rel=0.02, abs=2e-3)
     assert actual.assumption == SENTENCES[missing]
     findings = " ".join(actual.findings)
     assert (

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import FairnessReport, SensitiveFeatures
+from skfair.audit import Audit, FairnessReport, SensitiveFeatures
 from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)
@@ -25,17 +25,34 @@ def make_report(groups=HIDDEN, y=Y, **settings):
 
 
 @pytest.mark.slow
-def test_a_gap_is_that_of_sensitive_features():
+def test_a_gap_is_that_of_a_claim():
     report = make_report(HIDDEN[["sex"]])
-    features = np.column_stack([Y, DECISIONS * Y, X])
-    for metric, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
+    known = SensitiveFeatures(HIDDEN["sex"], X=X, missing="at_random")
+    audit = Audit.from_predictions(Y, DECISIONS, sensitive_features=known)
+    constraints = {
+        "selection_rate": "demographic_parity",
+        "true_positive_rate": "equal_opportunity",
+    }
+    for metric, constraint in constraints.items():
         row = report.gaps.set_index("metric").loc[metric]
-        gap = SensitiveFeatures(HIDDEN["sex"], X=features, missing="at_random").gap_interval(
-            DECISIONS, where=within
+        # Half the error is above an interval at .95. Features of claims have another coding.
+        claim = audit.certify(constraint, 0.3, confidence_level=0.975)
+        assert (row["gap"], row["gap_high"]) == pytest.approx(
+            (claim.estimate, claim.high), abs=2e-3
         )
-        assert (row["gap"], row["gap_low"], row["gap_high"]) == pytest.approx(
-            (gap.estimate, gap.low, gap.high), abs=1e-6
-        )
+
+
+@pytest.mark.slow
+def test_the_claims_that_the_page_advises_hold_whatever_the_groups_are():
+    page = make_report(HIDDEN[["sex"]]).to_html()
+    assert "A claim of SensitiveFeatures with odds_ratio=np.inf has limits that hold" in page
+    known = SensitiveFeatures(HIDDEN["sex"], X=X, missing="at_random", odds_ratio=np.inf)
+    audit = Audit.from_predictions(Y, DECISIONS, sensitive_features=known)
+    claim = audit.certify("demographic_parity", 0.3)
+    for worst in (DECISIONS == 1, DECISIONS == 0):
+        filled = np.where(IS_RECORDED, SEX == "m", worst)
+        gap = abs(DECISIONS[filled].mean() - DECISIONS[~filled].mean())
+        assert claim.low <= gap <= claim.high
 
 
 @pytest.mark.slow

@@ -32,9 +32,9 @@ def make_table(n, rng, n_columns=5):
     return pd.DataFrame(table)
 
 
-def family_of(table, values, max_conditions=2, min_size=30, n_bins=4, missing="error"):
+def family_of(table, values, max_conditions=2, min_size=30, missing="error"):
     counts = np.ones(len(table))
-    columns = search._encode_columns(table, n_bins, missing, counts)
+    columns = search._encode_columns(table, missing, counts)
     return search._count_subgroups(columns, FromRest(values, counts), max_conditions, min_size)
 
 
@@ -84,16 +84,16 @@ def test_masks_and_texts_have_the_counts_of_their_subgroups():
 
 def test_conditions_on_numbers_are_ranges_of_bins():
     column = pd.Series([1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], name="age")
-    texts = search._encode_levels("age", column, 4, "error", np.ones(12)).texts
+    texts = search._encode_levels("age", column, "error", np.ones(12)).texts
     assert texts == [
         *("age = 1", "age <= 4", "age <= 7", "1 < age <= 4", "1 < age <= 7"),
         *("age > 1", "4 < age <= 7", "age > 4", "age > 7"),
     ]
-    two = search._encode_levels("flag", pd.Series([0, 1, 1]), 4, "error", np.ones(3))
+    two = search._encode_levels("flag", pd.Series([0, 1, 1]), "error", np.ones(3))
     assert two.texts == ["flag = 0", "flag = 1"]
-    one = search._encode_levels("same", pd.Series([3, 3]), 4, "error", np.ones(2))
+    one = search._encode_levels("same", pd.Series([3, 3]), "error", np.ones(2))
     assert one.texts == []
-    assert search._encode_levels("s", pd.Series(["x"]), 4, "error", np.ones(1)).texts == []
+    assert search._encode_levels("s", pd.Series(["x"]), "error", np.ones(1)).texts == []
 
 
 def test_missing_values_are_a_condition_or_meet_none():
@@ -215,9 +215,9 @@ def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     both = search_predictions(truth, decisions, sensitive_features=table, metrics=names)
     assert both.searches["n"].tolist() == [4000, truth.sum()]
     alone = search_predictions(
-        None, decisions[truth], sensitive_features=table[truth], confidence_level=0.975, n_bins=2
+        None, decisions[truth], sensitive_features=table[truth], confidence_level=0.975
     )
-    same = search_predictions(truth, decisions, sensitive_features=table, metrics=names, n_bins=2)
+    same = search_predictions(truth, decisions, sensitive_features=table, metrics=names)
     rows = same.flagged[same.flagged["metric"] == "true_positive_rate"]
     label = "c0 = 1"  # bins are cut in all samples
     row, other = (one.set_index("subgroup").loc[label] for one in (rows, alone.flagged))
@@ -292,7 +292,7 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         values = rng.random(20_000) < 0.3 + 0.2 * planted
         report = search_predictions(None, values, sensitive_features=table)
         counts = np.ones(len(table))
-        columns = search._encode_columns(table, 4, "error", counts)
+        columns = search._encode_columns(table, "error", counts)
         family = search._count_subgroups(columns, FromRest(values, counts), 2, 30)
         texts = [family.text(i) for i in range(len(family.n))]
         mask = family.mask(texts.index(report.subgroups.loc[0, "subgroup"]))
@@ -321,8 +321,6 @@ TABLE = pd.DataFrame({"sex": ["f", "m"] * 100, "id": range(200), "p": [0, 1, 1, 
     [
         ({"max_conditions": 4}, "max_conditions must be a whole number from 1 to 3; got 4"),
         ({"min_group_size": 0}, "min_group_size must be a positive whole number .*; got 0"),
-        ({"n_bins": 1}, "n_bins must be a whole number from 2 to 50"),
-        ({"max_listed": True}, "max_listed must be a whole number"),
         ({"direction": "up"}, "direction must be one of 'both', 'above', 'below'; got 'up'"),
         ({"metrics": "f1"}, "metrics must be one of .*; got 'f1'"),
         ({"metrics": []}, "metrics must be one of .*; got"),
@@ -459,7 +457,6 @@ def test_the_command_writes_json(path, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--n-bins", "1"], "--n-bins must be a whole number"),
         (["--metric", "accuracy"], "--target must hold true classes"),
         (["--sensitive", "p"], "'p' is named twice"),
         (["--json", "out.txt"], "--json must end in one of .json"),

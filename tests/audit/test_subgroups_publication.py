@@ -12,7 +12,6 @@ from skfair.__main__ import main
 from skfair.audit import Audit
 
 MINIMUM = 10
-SETTINGS = {"max_listed": 30, "min_published": MINIMUM}
 
 
 def draw_table(seed):
@@ -118,7 +117,7 @@ def test_a_subgroup_is_left_out_whose_difference_from_another_is_small():
 def test_outcomes_of_too_few_samples_are_refused():
     table = make_overlapping().assign(d=lambda one: 1 * (one.index < 4))
     with pytest.raises(ValueError, match="min_published=10 allows no search"):
-        search(table, ["sex"], **SETTINGS)
+        search(table, ["sex"], min_published=MINIMUM)
     with pytest.raises(ValueError, match="min_published must be a whole number"):
         search(table, ["sex"], min_published=1)
 
@@ -129,14 +128,16 @@ def test_no_small_count_follows_from_listed_subgroups(metrics):
     n_plain = n_listed = 0
     for seed in range(8):
         try:
-            listed, disclosed, report = count_disclosed(seed, metrics=metrics, **SETTINGS)
+            listed, disclosed, report = count_disclosed(
+                seed, metrics=metrics, min_published=MINIMUM
+            )
         except ValueError as error:
             message = str(error)
             assert "allows no search" in message
             continue
         n_listed += listed
         assert not disclosed
-        _, disclosed, plain = count_disclosed(seed, metrics=metrics, max_listed=30)
+        _, disclosed, plain = count_disclosed(seed, metrics=metrics)
         n_plain += disclosed
         assert report.searches["n_flagged"].equals(plain.searches["n_flagged"])
     assert n_listed > 0 and n_plain > 0

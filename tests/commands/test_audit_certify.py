@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from skfair.__main__ import main
 from skfair._statistics.gaps import gap_lower_limit
 from skfair._statistics.limits_of_rates import limit_difference
-from skfair._statistics.planned_draws import follow_up_size, total_change_size, total_pair_size
+from skfair._statistics.planned_draws import follow_up_size, total_pair_size
 from skfair.audit import Audit, Claim, verify
 from skfair.audit._claims import UNCOMPARED_FACTS, read_filed_claim
 from skfair.constraints import (
@@ -396,11 +396,6 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     out = capsys.readouterr().out
     n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
     assert f"{n:,} pairs of two versions are required" in out and "10 % of all pairs differ" in out
-    assert main(["plan", "--compare", "0.4", "--rate", "0.5", "--groups", "3"]) == 0
-    out = capsys.readouterr().out
-    n = total_change_size(0.4, 0.5, [1 / 3] * 3, 0.95, 0.8)
-    assert f"{n:,} samples in all are required" in out and "in each of two files" in out
-    assert "smallest group has 0.3 and the largest 0.7 after" in out
     options = ["--tolerance", "0.1", "--rate", "0.65", "--selected", "0.4", "--precision", "0.9"]
     assert main(["plan", *options]) == 0
     n = follow_up_size(0.1, np.full(2, 0.65), 0.4, 0.9, 0.95, 0.8)

@@ -69,7 +69,6 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
         ),
         (f"subgroups {D} p --cluster y", "--cluster must be left out for a search of subgroups"),
         ("compare part.csv part.csv --prediction d --sensitive sex --missing at_random", "Changes"),
-        ("plan --compare .1 --expected .2", "--compare plans a change from equal rates; leave"),
     ],
 )
 def test_errors_name_arguments_and_options(error, command, sentence):
@@ -126,7 +125,7 @@ def test_samples_of_unknown_group_are_part_of_the_rest_of_a_search(error, capsys
     table = TABLE.assign(sex=TABLE["sex"].where(TABLE["p"] < 0.7), race=np.where(TABLE.y, "a", "b"))
     table.loc[table["q"] < 0.1, "race"] = None
     table.to_csv("two.csv", index=False)
-    main([*"subgroups two.csv --prediction d --sensitive sex race --max-conditions 1".split()])
+    main([*"subgroups two.csv --prediction d --sensitive sex race".split()])
     out = capsys.readouterr().out
     for name in ("sex", "race"):
         n = table[name].isna().sum()

@@ -1,15 +1,15 @@
-"""Means of few known values, such as costs of errors: values that no sample has may still occur."""
+"""Means of few known values, such as costs of errors: values that no sample has may occur."""
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import beta
+from scipy.stats import beta, multinomial
 
 from skfair._bound.bound import sample_values
 from skfair._groups import check_groups
 from skfair._groups.events import Events
-from skfair._statistics.bounded_means import make_estimates
-from skfair._statistics.estimates import Means, OutcomeMeans, Rates
+from skfair._statistics.bounded_means import BoundedMeans, make_estimates
+from skfair._statistics.estimates import Means, Rates
 from skfair._statistics.gaps import gap_posterior
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.groups import Samples
@@ -32,28 +32,11 @@ def clopper_pearson(hits, n, level):
     return np.array([low, high])
 
 
-def test_limits_combine_exact_limits_of_the_outcomes_by_hand():
-    x = np.repeat([0.0, 1.0, 20.0], [80, 18, 2])
-    ones = clopper_pearson(18, 100, 0.975) - 0.18
-    twenties = clopper_pearson(2, 100, 0.975) - 0.02
-    low, high = one_event(x).limits(0.975)
-    assert high[0] == pytest.approx(x.mean() + np.hypot(ones[1], 20 * twenties[1]))
-    assert low[0] == pytest.approx(x.mean() - np.hypot(ones[0], 20 * twenties[0]))
-
-
-def test_outcomes_below_the_most_frequent_one_count_downwards():
-    x = np.repeat([0.0, 1.0, 20.0], [2, 80, 18])
-    zeros = clopper_pearson(2, 100, 0.9) - 0.02
-    twenties = clopper_pearson(18, 100, 0.9) - 0.18
-    low, high = one_event(x).limits(0.9)
-    assert high[0] == pytest.approx(x.mean() + np.hypot(zeros[0], 19 * twenties[1]))
-    assert low[0] == pytest.approx(x.mean() - np.hypot(zeros[1], 19 * twenties[0]))
-
-
 def test_a_cost_that_no_sample_has_counts():
     x = np.repeat([0.0, 1.0], [90, 10])
     _, high = one_event(x).limits(0.95)
     assert high[0] > 20 * clopper_pearson(0, 100, 0.95)[1] > 0.5
+    assert isinstance(one_event(x), BoundedMeans)
     assert isinstance(one_event(x, known=None), Rates)
     assert isinstance(one_event(2 * x, known=None), Means)
     assert isinstance(one_event(x, known=(0.0, 1.0)), Rates)
@@ -65,11 +48,25 @@ def test_weights_count_with_their_effective_size():
     equal = one_event(x).limits(0.95)
     scaled = one_event(x, np.full(400, 3.0)).limits(0.95)
     np.testing.assert_allclose(equal, scaled)
-    # Weights of 1 and 3 at random: the size of each value's share is at most Kish's.
+    # Weights of 1 and 3 at random count with Kish's size.
     weights = rng.choice([1.0, 3.0], size=400)
     uneven = one_event(x, weights)
-    assert uneven.sizes[0] <= weights.sum() ** 2 / (weights @ weights) + 1e-9
+    assert uneven.sizes[0] == pytest.approx(weights.sum() ** 2 / (weights @ weights))
     assert uneven.limits(0.95)[1] - uneven.values > equal[1] - one_event(x).values
+
+
+@pytest.mark.parametrize(("n", "share"), [(8, 0.15), (12, 0.1), (18, 0.03)])
+def test_limits_hold_in_all_samples_of_few(n, share):
+    """Enumerate the numbers of samples with each cost, with their multinomial probabilities."""
+    shares = np.array([1.0 - 0.2 - share, 0.2, share])
+    costs = np.array([0.0, 1.0, 20.0])
+    numbers = [(n - i - j, i, j) for i in range(n + 1) for j in range(n + 1 - i)]
+    misses = np.zeros(2)
+    for counts in numbers:
+        low, high = one_event(np.repeat(costs, counts)).limits(0.9)
+        chance = multinomial.pmf(counts, n, shares)
+        misses += chance * np.array([low[0] > shares @ costs, high[0] < shares @ costs])
+    assert misses.max() <= 0.1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -111,18 +108,6 @@ def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted, monkeypatc
             y, d, sensitive_features=g, constraint=constraint, sample_weight=weights
         ).is_shown
     assert false <= n_draws * 0.05 + 2 * np.sqrt(n_draws * 0.05 * 0.95)
-
-
-def test_the_sentence_says_how_many_costly_outcomes_there_are():
-    g = np.repeat(["a", "b"], 150)
-    y = np.zeros(300)
-    d = np.zeros(300)
-    y[0], d[10:30] = 1, 1
-    certificate = certify_predictions(y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0))
-    expected = "1 of value 20 among 'a' (150), 0 of value 20 among 'b' (150)"
-    assert certificate.rare_outcomes == expected and expected in str(certificate)
-    shares = certify_predictions(y, d, sensitive_features=g, tolerance=0.3)
-    assert shares.rare_outcomes == ""
 
 
 def test_reports_and_certificates_of_a_cost_have_the_same_limit():
@@ -181,7 +166,7 @@ def test_the_posterior_has_the_limits(level):
     x = np.repeat([0.0, 1.0, 20.0], [180, 19, 1])
     events = Events.disjoint(np.zeros(200, dtype=np.intp), 1)
     posterior = gap_posterior(events, x, None, [0.0, 1.0, 20.0], LargestValue(), 1.0)
-    low, high = OutcomeMeans(events, x, None, [0.0, 1.0, 20.0]).limits(level)
+    low, high = make_estimates(events, x, known=[0.0, 1.0, 20.0]).limits(level)
     assert posterior.probability(tolerance=high[0]) == pytest.approx(level, abs=0.01)
     assert posterior.probability(tolerance=low[0]) == pytest.approx(1.0 - level, abs=0.01)
 

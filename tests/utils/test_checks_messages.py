@@ -115,7 +115,7 @@ def test_the_closest_name_is_suggested():
         (lambda audit: audit.report(min_share=2), "min_share"),
         (lambda audit: audit.report(min_published=1), "min_published"),
         (lambda audit: audit.certify("equal_opportunity", 0.1), "y_true"),
-        (lambda audit: audit.subgroups(n_bins=1), "n_bins"),
+        (lambda audit: audit.subgroups(max_conditions=4), "max_conditions"),
         (lambda audit: audit.certify(tolerance=-1.0), "tolerance"),
     ],
 )
