@@ -19,8 +19,9 @@ from skfair._bound.bound import ConstraintSystem, decision_outcomes
 from skfair._bound.ranks import refuse_small_intervals
 from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
+from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, Fitter, Slopes
+from skfair._fitting.fitter import FULL, Fitter, Slopes, search_lines
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     convert_features_and_target,
@@ -737,7 +738,7 @@ def _fit_default(
 # The final linear model: few features, under constraints that its decisions keep exactly.
 
 
-_TEMPERATURES = (1.0, 0.5, 0.25)
+_TEMPERATURES = (1.0, 0.25)
 """Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
 narrow one moves those that change their decision."""
 
@@ -917,10 +918,46 @@ def _make_slopes(model: ArgmaxModel | LinearModel, slopes: np.ndarray) -> Slopes
     return Slopes(forms.reshape(-1, len(units)), np.repeat(leads, slopes.shape[1]))
 
 
+_STRICTER = 0.5
+"""Tolerances, relative to those requested, of a rule at which a search begins, too."""
+
+_PARITY_FORMS = {"gap", "ratio", "total gap"}
+"""Forms of gaps that are near 0 for some rules, so that stricter bounds can be kept."""
+
+
 def enforce_and_select(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
-    """Return the fitter whose enforced model has the best rank, and this model."""
-    enforced = [(fitter, choose_loop(fitter)(fitter, FULL)) for fitter in fitters]
-    return min(enforced, key=lambda pair: pair[1].sort_key)
+    """Return the fitter whose enforced model has the best rank, and this model.
+
+    ``fitters`` are of one request at several temperatures. Where the first one moves decisions, a
+    search begins at a rule for stricter tolerances, too: a looser tolerance should not cost more.
+    """
+    first, *narrower = fitters
+    candidate = choose_loop(first)(first, FULL)
+    if candidate.keeps_bound and candidate.is_unconstrained:
+        return first, candidate
+    # The first fitter has searched intercepts of the plain fit, which has no temperature.
+    narrower = [replace(one, is_constraint_active=True) for one in narrower]
+    enforced = [(one, choose_loop(one)(one, FULL)) for one in narrower]
+    fitter, best = min([(first, candidate), *enforced], key=lambda pair: pair[1].sort_key)
+    if not _can_be_stricter(fitter):
+        return fitter, best
+    return fitter, min(best, _search_from_stricter_rule(fitter), key=sort_key)
+
+
+def _can_be_stricter(fitter: Fitter) -> bool:
+    """Return whether decisions are compared, by gaps that rules can keep at half the tolerance."""
+    system = fitter.constraint
+    is_counted = system.metric_inputs == {"decisions"}
+    return is_counted and all(one.gap.form in _PARITY_FORMS for one in system)
+
+
+def _search_from_stricter_rule(fitter: Fitter) -> Candidate:
+    """Return the best candidate of a search that begins at the rule for stricter tolerances."""
+    stricter = fitter.replace_tolerances(_STRICTER * fitter.constraint.tolerances)
+    stricter = replace(stricter, is_constraint_active=True)
+    rule = choose_loop(stricter)(stricter, FULL)
+    start = fitter.evaluate(rule.parameters, rule.result)
+    return search_lines(fitter, start)
 
 
 def _bind(
