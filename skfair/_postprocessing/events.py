@@ -21,7 +21,7 @@ from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
 from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, Fitter, Slopes, search_lines
+from skfair._fitting.fitter import FULL, Fitter, Slopes, search_intercept, search_lines
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     convert_features_and_target,
@@ -822,6 +822,10 @@ def fit_final_model(
     fitters = make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters)
+    if request.loss.keeps_scores and fitter.constraint.metric_inputs == {"decisions"}:
+        # Scores alone, above another threshold, where folds say little of events.
+        shifted = search_intercept(fitter, keep_scores(fitter, request))
+        candidate = min(candidate, shifted, key=sort_key)
     if codes is not None and len(per_class) == 1 and confidence is None:
         candidate = improve_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
