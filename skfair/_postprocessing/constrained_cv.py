@@ -328,6 +328,7 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
             prefix=f"{step.name}, ",
         )
         request = _make_request(estimator, scored, loss, errors, progress)
+        request = request._replace(codes=constraint_events.codes)
         of_scores = request.replace_features(without_groups.features(columns.values, None))
         # Where decisions by the scores alone keep the bounds, no group is estimated.
         plain = fit_plain_model(of_scores, estimator.confidence_level)
@@ -507,7 +508,7 @@ def fit_score_columns(scored: ScoredSamples, calibrates: bool = True) -> ScoreCo
 
 def find_checked_events(scored: ScoredSamples) -> ConstraintEvents:
     """Return the events that constraints compare; raise where a fold lacks one."""
-    constraint_events = find_events(scored.per_class, scored.constraints)
+    constraint_events = find_events(scored.per_class, scored.constraints, scored.folds)
     constraint_events.check_folds(scored.folds, scored.training.samples.groups)
     return constraint_events
 
@@ -518,11 +519,14 @@ def prediction_attributes(
     """Return the fitted attributes by which predictions are made."""
     first = scored.per_class[0]
     groups = scored.training.samples.groups
+    # Codes in models of the group, of groups in the order of their labels.
+    by_label = np.argsort(groups.ranks)
+    codes = features.codes_of_groups
     attributes = {
         "estimators_": scored.scorers.new,
         "groups_": groups.summary,
         "_event_features": features,
-        "_event_codes": np.argsort(groups.ranks),
+        "_event_codes": by_label if codes is None else codes[by_label],
         "_is_calibrated": columns.is_calibrated,
         "_costs": scored.costs.matrix,
         "_unit": first.unit,

@@ -85,7 +85,9 @@ class ConstraintEvents:
     subset follows from: "all" (it is 1), "positives" or "negatives" (that of the class), or
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
-    ranks or losses: then each feature also comes multiplied with the log-odds.
+    ranks or losses: then each feature also comes multiplied with the log-odds. ``compared`` has the
+    memberships of the codes in the groups that are compared, and ``codes_of_groups`` the code of
+    each disjoint group; None where codes number the groups.
     """
 
     subsets: list
@@ -93,6 +95,8 @@ class ConstraintEvents:
     codes: np.ndarray
     table: np.ndarray
     compares_scores: bool
+    compared: ComparedMemberships | None = None
+    codes_of_groups: np.ndarray | None = None
 
     def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
@@ -103,49 +107,165 @@ class ConstraintEvents:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
             for number, (train, _) in enumerate(folds):
-                missing = np.setdiff1d(present, self.codes[train][subset[train]])
+                learned = np.unique(self.codes[train][subset[train]])
+                missing = np.setdiff1d(present, learned)
                 if len(missing):
-                    first = np.flatnonzero(self.codes == missing[0])[0]
-                    members = groups.matrix[[first]].indices
-                    names = join_names(repr(groups.names[code]) for code in members)
+                    names = self._name_missing(missing[0], learned, groups)
                     raise ValueError(
                         f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of "
                         f"group {names} to learn from. Pass fewer folds or another splitter, "
                         "merge small groups, or leave them out."
                     )
 
+    def _name_missing(self, code: int, learned: np.ndarray, groups: Groups) -> str:
+        """Return the names of the compared groups of a code without members among learned codes."""
+        names: list = []
+        if self.compared is not None:
+            is_lost = self.compared.members[code] > self.compared.members[learned].any(axis=0)
+            names = [self.compared.names[number] for number in np.flatnonzero(is_lost)]
+        if not names:
+            first = np.flatnonzero(self.codes == code)[0]
+            names = [groups.names[number] for number in groups.matrix[[first]].indices]
+        return join_names(map(repr, dict.fromkeys(names)))
 
-def find_events(per_class: list[TrainingData], constraints: list[Constraint]) -> ConstraintEvents:
-    """The events that constraints compare in one-vs-rest training data of the same samples."""
-    codes = group_codes(per_class[0].samples.groups)
-    # One sample of each disjoint group shows of which compared groups it is a member; -1 is of a
-    # sample whose group is missing.
-    numbers, first = np.unique(codes, return_index=True)
-    first = first[numbers >= 0]
+
+class ComparedMemberships(NamedTuple):
+    """Groups that constraints compare, by codes of disjoint combinations of groups."""
+
+    members: np.ndarray  # bool, (n_codes, n_compared)
+    names: list  # of the compared groups
+
+
+_MIN_COMBINATION = 10
+"""Samples of a combination of groups from which on a model of the group learns it by itself."""
+
+
+def find_events(
+    per_class: list[TrainingData],
+    constraints: list[Constraint],
+    folds: list[list[np.ndarray]] | None = None,
+) -> ConstraintEvents:
+    """The events that constraints compare in one-vs-rest training data of the same samples.
+
+    Combinations that are rare, or that training rows of ``folds`` lack, count as similar ones in
+    models of the group where each group that is compared has members in others.
+    """
+    groups = per_class[0].samples.groups
     compares_scores = not all(constraint.counts_decisions for constraint in constraints)
+    comparisons = [
+        (number, training, compared, effects)
+        for number, training in enumerate(per_class)
+        for constraint in (constraints if training.is_bounded else ())
+        for compared in [constraint.compared_groups(training.samples)[0]]
+        for cell in constraint.cells(training.samples).values()
+        for effects in _decision_effects(constraint, cell, training)
+    ]
+    inside = [subset for *_, effects in comparisons for subset, _ in effects]
+    compared_once = {id(compared): compared for _, _, compared, _ in comparisons}
+    merged = merge_rare_combinations(
+        group_codes(groups), list(compared_once.values()), inside, folds or []
+    )
     subsets: list = []
     sources: list = []
-    columns: list = []
-    for number, training in enumerate(per_class):
-        columns.append([])
-        for constraint in constraints if training.is_bounded else ():
-            groups, _ = constraint.compared_groups(training.samples)
-            members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
-            for cell in constraint.cells(training.samples).values():
-                for effects in _decision_effects(constraint, cell, training):
-                    # Share of each group within the subsets in the weight of all samples.
-                    inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
-                    weights = training.samples.weights
-                    shares = groups.matrix.T @ (weights * inside) / weights.sum()
-                    columns[-1] += _collect_contrasts(
-                        effects, members, shares, subsets, compares_scores
-                    )
+    columns: list = [[] for _ in per_class]
+    for number, training, compared, effects in comparisons:
+        members = compared.matrix[merged.representatives].toarray().astype(float)
+        # Share of each group within the subsets in the weight of all samples.
+        is_inside = sum((one for one, _ in effects), np.zeros(len(merged.codes), dtype=bool))
+        weights = training.samples.weights
+        shares = compared.matrix.T @ (weights * is_inside) / weights.sum()
+        columns[number] += _collect_contrasts(effects, members, shares, subsets, compares_scores)
         sources += [(number, _probability_source(one, training)) for one in subsets[len(sources) :]]
-    tables = [_tabulate_features(one, len(subsets), len(first)) for one in columns]
+    tables = [_tabulate_features(one, len(subsets), len(merged.representatives)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
-    return ConstraintEvents(subsets, sources, codes, np.array(tables), compares_scores)
+    return ConstraintEvents(
+        subsets=subsets,
+        sources=sources,
+        codes=merged.codes,
+        table=np.array(tables),
+        compares_scores=compares_scores,
+        compared=merged.compared,
+        codes_of_groups=_codes_of_groups(groups, merged.codes),
+    )
+
+
+def _codes_of_groups(groups: Groups, codes: np.ndarray) -> np.ndarray | None:
+    """Return the code of each group, (n_groups,); None of groups that are not disjoint."""
+    if not groups.is_disjoint:
+        return None
+    of_groups = np.arange(len(groups.names))
+    of_groups[groups.codes] = codes
+    return of_groups
+
+
+class MergedCombinations(NamedTuple):
+    """Codes of combinations of groups, of which rare ones have the code of a similar one."""
+
+    codes: np.ndarray  # (n_samples,), -1 where a group is missing
+    representatives: np.ndarray  # (n_codes,), a sample of the combination that a code stands for
+    compared: ComparedMemberships
+
+
+def merge_rare_combinations(
+    codes: np.ndarray,
+    compared: list[Groups],
+    subsets: list[np.ndarray],
+    folds: list[list[np.ndarray]],
+) -> MergedCombinations:
+    """Give rare combinations the code of the nearest one, where no compared group loses its own.
+
+    ``codes`` are those of `group_codes`, ``compared`` are groups of the same samples, and
+    ``subsets`` masks of samples. Combinations differ by the compared groups in which one of both
+    is a member; those of few samples count more.
+    Example: of bounds by sex and by race, ("f", "Other") may count as ("m", "Other"), but not the
+    only combination with "Other" as one without it.
+    """
+    numbers, first = np.unique(codes, return_index=True)
+    first = first[numbers >= 0]
+    names = [name for one in compared for name in one.names]
+    patterns = [one.matrix[first].toarray() > 0 for one in compared]
+    members = np.hstack([np.zeros((len(first), 0), dtype=bool), *patterns])
+    as_they_are = MergedCombinations(codes, first, ComparedMemberships(members, names))
+    is_rare = _find_rare(codes, len(first), subsets, folds)
+    # Only a combination whose compared groups all have members elsewhere may count as another.
+    is_alone = members[:, members.sum(axis=0) == 1].any(axis=1)
+    is_merged = is_rare & ~is_alone
+    sizes = np.bincount(codes[codes >= 0], minlength=len(first))
+    # The largest combination of a compared group stays where all of them are rare.
+    for column in members.T:
+        if column.any() and is_merged[column].all():
+            is_merged[np.flatnonzero(column)[np.argmax(sizes[column])]] = False
+    hosts = np.flatnonzero(~is_merged)
+    if not is_merged.any() or not len(hosts):
+        return as_they_are
+    costs = 1.0 / np.maximum(members.T @ sizes, 1)  # (n_compared,)
+    differs = members[:, np.newaxis] != members[hosts]  # (n_codes, n_hosts, n_compared)
+    distances = differs @ costs - 1e-9 * sizes[hosts] / sizes.sum()  # of equal ones the largest
+    new_codes = np.where(
+        is_merged, distances.argmin(axis=1), np.searchsorted(hosts, np.arange(len(first)))
+    )
+    merged = np.where(codes >= 0, new_codes[codes], -1)
+    return MergedCombinations(merged, first[hosts], ComparedMemberships(members[hosts], names))
+
+
+def _find_rare(
+    codes: np.ndarray, n_codes: int, subsets: list[np.ndarray], folds: list[list[np.ndarray]]
+) -> np.ndarray:
+    """Return whether each code has few samples in a subset, or none in training rows, (n_codes,).
+
+    Codes without samples in a subset are not rare there: no model learns them.
+    """
+    is_rare = np.zeros(n_codes, dtype=bool)
+    unique_subsets = {subset.tobytes(): subset & (codes >= 0) for subset in subsets}
+    for subset in unique_subsets.values():
+        counts = np.bincount(codes[subset], minlength=n_codes)
+        is_rare |= (counts > 0) & (counts < _MIN_COMBINATION)
+        for train, _ in folds:
+            learned = np.bincount(codes[train][subset[train]], minlength=n_codes)
+            is_rare |= (counts > 0) & (learned == 0)
+    return is_rare
 
 
 def group_codes(groups: Groups) -> np.ndarray:
@@ -510,12 +630,14 @@ class EventFeatures(NamedTuple):
     table: np.ndarray
     sources: list
     compares_scores: bool
+    codes_of_groups: np.ndarray | None = None
 
     @classmethod
     def make_empty(cls, constraint_events: ConstraintEvents) -> EventFeatures:
         """Return features that are the scores alone."""
         no_events = constraint_events.table[:, :0, :, :0]
-        return cls([], no_events, [], constraint_events.compares_scores)
+        codes = constraint_events.codes_of_groups
+        return cls([], no_events, [], constraint_events.compares_scores, codes)
 
     def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
@@ -673,7 +795,7 @@ class EventFeatures(NamedTuple):
     def known_codes(self, request: RuleRequest) -> np.ndarray | None:
         """Codes of the groups of the samples where the features show them, else None."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        return group_codes(request.per_class[0].samples.groups) if sees_groups else None
+        return request.codes if sees_groups else None
 
 
 def fit_event_features(bases, group_estimator, training, constraint_events, folds, n_jobs):
@@ -700,6 +822,7 @@ def fit_event_features(bases, group_estimator, training, constraint_events, fold
         constraint_events.table,
         constraint_events.sources,
         constraint_events.compares_scores,
+        constraint_events.codes_of_groups,
     )
     return features, probabilities
 
@@ -767,6 +890,7 @@ class RuleRequest(NamedTuple):
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
     costs: np.ndarray | None = None  # by true and predicted class, of more than two classes
     slopes: np.ndarray | None = None  # of decisions in each score, as `score_slopes`; None: any
+    codes: np.ndarray | None = None  # of the samples in models of the group, (n_samples,)
 
     def replace_features(self, features: np.ndarray) -> RuleRequest:
         """The same with other features, (n_scores, n_samples, n_features)."""

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skfair._groups.arguments import FitArguments
 from skfair._postprocessing.scored_samples import score_samples
 from skfair.classification import ConstrainedClassifierCV
-from skfair.conformal import ConformalClassifier, ConformalRegressor
+from skfair.conformal import ConformalClassifier
 from skfair.constraints import MeanParity
 from skfair.ranking import ConstrainedRankerCV
 from skfair.regression import ConstrainedRegressorCV
