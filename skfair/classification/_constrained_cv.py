@@ -219,7 +219,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         losses are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
-        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
+        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples that
+        the rate counts, which for a precision are the selected ones;
         ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
         ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
     constraint_violation_ : float or None
