@@ -673,13 +673,9 @@ class EventFeatures(NamedTuple):
         ones = np.ones_like(success)
         columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
         by_subset = np.column_stack(columns)
-        features = np.einsum(
-            "ip,ipg,cpgr->cir",
-            by_subset,
-            probabilities,  # type: ignore[arg-type]
-            self.table,
-            optimize=True,
-        )
+        n_scores, *_, n_features = self.table.shape
+        events = (by_subset[:, :, np.newaxis] * probabilities).reshape(len(odds), -1)
+        features = events @ self.table.reshape(n_scores, -1, n_features)
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
         # log-odds.
         products = [log_odds * features] if self.compares_scores else []
