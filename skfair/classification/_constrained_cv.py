@@ -283,7 +283,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     >>> sex = rng.integers(2, size=1000)
     >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1.5
-    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
+    >>> forest = RandomForestClassifier(n_estimators=100, random_state=0)
     >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob")
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> decisions = model.oof_decision_function_ > 0
@@ -597,8 +597,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .492 for
-        women, while .429 of them pay back, and .527 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .495 for
+        women, while .429 of them pay back, and .536 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
