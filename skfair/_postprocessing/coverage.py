@@ -448,9 +448,14 @@ def _solve_overlapping(
 def _check_overlapping(estimator: BaseEstimator, scored: ScoredSamples) -> None:
     """Raise for what has no theorem where groups that are known overlap."""
     weights = scored.training.samples.weights
+    if estimator.missing != "error":
+        raise argument_error(
+            "group_estimator='sensitive_features' needs the group of every sample, but got "
+            f"missing={estimator.missing!r} and samples without one. Leave their rows out of all "
+            "inputs, or pass group_estimator=None."
+        )
     obstacles = {
         f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
-        f"missing={estimator.missing!r}": estimator.missing != "error",
         "different sample_weight": bool(np.ptp(weights) > 0.0),
         "fit(..., groups=)": scored.training.samples.clusters is not None,
     }
