@@ -53,7 +53,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     warn_if_training_data,
 )
 from skfair._utils.checks import argument_error, explain_conversion, is_int, text_columns, warn
-from skfair._utils.copies import hash_rows, key_rows, mix_bits
+from skfair._utils.copies import hash_rows, key_rows, scramble_bits
 from skfair._utils.sklearn import check_method_params, count_samples, safe_indexing
 from skfair._utils.tables import to_pandas_table
 from skfair.losses import LogisticLoss, step_function
@@ -305,7 +305,7 @@ def order_by_content(
     if groups is not None:
         columns.append(_rank_by_content(np.asarray(groups)[rows], keys))
     for column in columns:
-        keys = mix_bits(keys ^ column.astype(np.uint64))
+        keys = scramble_bits(keys ^ column.astype(np.uint64))
     return np.argsort(keys, kind="stable")
 
 

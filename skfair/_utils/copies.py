@@ -91,7 +91,7 @@ def key_rows(X: TableLike) -> np.ndarray | None:
         if not X.has_canonical_format:
             X = X.copy()  # the arrays may be the user's
             X.sum_duplicates()
-        return mix_bits((X @ _projection_factors(X.shape[1])[0]).view(np.uint64))
+        return scramble_bits((X @ _projection_factors(X.shape[1])[0]).view(np.uint64))
     try:
         columns = _columns(X)
         numbers = [_number_values(column) for column in columns.values()]
@@ -99,7 +99,7 @@ def key_rows(X: TableLike) -> np.ndarray | None:
         return None
     if not numbers:
         return None
-    return mix_bits(_project_columns(numbers).view(np.uint64))
+    return scramble_bits(_project_columns(numbers).view(np.uint64))
 
 
 def _number_values(column: np.ndarray) -> np.ndarray:
@@ -117,12 +117,12 @@ _BIT_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 """Odd numbers of the generator SplitMix64, which spread each bit over all."""
 
 
-def mix_bits(bits: np.ndarray) -> np.ndarray:
+def scramble_bits(bits: np.ndarray) -> np.ndarray:
     """Return bits that look random, equal for equal ones: those of SplitMix64."""
-    mixed = bits + np.uint64(0x9E3779B97F4A7C15)
+    scrambled = bits + np.uint64(0x9E3779B97F4A7C15)
     for factor, shift in zip(_BIT_FACTORS, (30, 27), strict=True):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
-    return mixed ^ (mixed >> np.uint64(31))
+        scrambled = (scrambled ^ (scrambled >> np.uint64(shift))) * factor
+    return scrambled ^ (scrambled >> np.uint64(31))
 
 
 # Checks for leakage: training rows that are used again as held-out or test rows.

@@ -18,7 +18,7 @@ EACH = DemographicParity(attributes="each")
 
 
 @pytest.fixture(scope="module")
-def people():
+def survey():
     """Features, classes, a real target, and three attributes with combinations of one sample."""
     rng = np.random.default_rng(0)
     groups = pd.DataFrame(
@@ -81,8 +81,8 @@ MODELS = {
 @pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", MODELS)
-def test_classifiers_keep_bounds_by_attribute(people, name):
-    X, y, _, groups = people
+def test_classifiers_keep_bounds_by_attribute(survey, name):
+    X, y, _, groups = survey
     model, tolerances = MODELS[name]
     groups = groups[groups.columns[: len(tolerances)]]
     model.fit(X, y, sensitive_features=groups)
@@ -98,8 +98,8 @@ def test_classifiers_keep_bounds_by_attribute(people, name):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_opportunities_by_attribute(people):
-    X, y, _, groups = people
+def test_opportunities_by_attribute(survey):
+    X, y, _, groups = survey
     constraint = EqualOpportunity(attributes="each", tolerance=0.1)
     model = ConstrainedClassifierCV(LogisticRegression(), constraint)
     model.fit(X, y, sensitive_features=groups)
@@ -108,8 +108,8 @@ def test_opportunities_by_attribute(people):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_small_groups_that_are_left_out_need_no_fold(people):
-    X, y, _, groups = people
+def test_small_groups_that_are_left_out_need_no_fold(survey):
+    X, y, _, groups = survey
     constraint = DemographicParity(attributes="each", min_group_size=100)
     model = ConstrainedClassifierCV(LogisticRegression(), constraint, tolerance=0.1)
     model.fit(X, y, sensitive_features=groups)
@@ -120,8 +120,8 @@ def test_small_groups_that_are_left_out_need_no_fold(people):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_regressors_and_prediction_sets(people):
-    X, y, score, groups = people
+def test_regressors_and_prediction_sets(survey):
+    X, y, score, groups = survey
     model = ConstrainedRegressorCV(LinearRegression(), MeanParity(attributes="each"), tolerance=0.2)
     model.fit(X, score, sensitive_features=groups)
     for name in groups:
@@ -136,11 +136,11 @@ def test_regressors_and_prediction_sets(people):
 
 
 @pytest.fixture(scope="module")
-def boxes(people):
+def boxes(survey):
     """People tick several boxes; some sets of boxes have one member."""
     rng = np.random.default_rng(1)
     shares = {"parent": 0.3, "migrant": 0.15, "veteran": 0.1, "student": 0.08, "carer": 0.05}
-    y = people[1]
+    y = survey[1]
     frame = pd.DataFrame(
         {name: rng.random(N) < share * np.where(y == 1, 0.6, 1.3) for name, share in shares.items()}
     )
@@ -150,8 +150,8 @@ def boxes(people):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("cv", [None, 3, 2])
-def test_overlapping_groups(people, boxes, cv):
-    X, y, _, _ = people
+def test_overlapping_groups(survey, boxes, cv):
+    X, y, _, _ = survey
     constraint = DemographicParity(reference="overall", tolerance=0.05)
     model = ConstrainedClassifierCV(LogisticRegression(), constraint, cv=cv)
     model.fit(X, y, sensitive_features=sparse.csr_array(boxes.to_numpy()))
@@ -161,8 +161,8 @@ def test_overlapping_groups(people, boxes, cv):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_boxes_by_name(people, boxes):
-    X, y, _, _ = people
+def test_boxes_by_name(survey, boxes):
+    X, y, _, _ = survey
     constraint = DemographicParity(reference="overall", attributes="each", tolerance=0.05)
     model = ConstrainedClassifierCV(LogisticRegression(), constraint)
     model.fit(X, y, sensitive_features=boxes)
@@ -172,8 +172,8 @@ def test_boxes_by_name(people, boxes):
     assert ("parent", True) in model.constraint_report_["group"].tolist()
 
 
-def test_an_error_names_the_compared_group_that_a_fold_lacks(people):
-    X, y, _, groups = people
+def test_an_error_names_the_compared_group_that_a_fold_lacks(survey):
+    X, y, _, groups = survey
     is_old = groups["age"].to_numpy() == "old"
     rest = np.flatnonzero(~is_old)
     folds = [
