@@ -327,8 +327,8 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
             loss_unit=scored.per_class[0].loss_unit(loss.loss),
             prefix=f"{step.name}, ",
         )
-        request = _make_request(estimator, scored, loss, errors, progress)
-        request = request._replace(codes=constraint_events.codes)
+        codes = constraint_events.codes
+        request = _make_request(estimator, scored, loss, errors, progress, codes)
         of_scores = request.replace_features(without_groups.features(columns.values, None))
         # Where decisions by the scores alone keep the bounds, no group is estimated.
         plain = fit_plain_model(of_scores, estimator.confidence_level)
@@ -368,6 +368,7 @@ def _make_request(
     loss: RuleLoss,
     errors: LossOfErrors,
     progress: FitProgressCallback,
+    codes: np.ndarray,
 ) -> RuleRequest:
     """Return what the rule has to fit and to keep, still without its features."""
     n_samples = len(scored.rows)
@@ -381,6 +382,7 @@ def _make_request(
         costs=scored.costs.matrix,
         constraints=scored.constraints,
         callback=progress,
+        codes=codes,
         share=share,
         intercept=errors.intercept,
     )

@@ -882,11 +882,11 @@ class RuleRequest(NamedTuple):
     weights: np.ndarray  # of each sample's loss
     constraints: list
     callback: FitProgressCallback  # sees every iteration
+    codes: np.ndarray  # of the samples in models of the group, (n_samples,)
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
     costs: np.ndarray | None = None  # by true and predicted class, of more than two classes
     slopes: np.ndarray | None = None  # of decisions in each score, as `score_slopes`; None: any
-    codes: np.ndarray | None = None  # of the samples in models of the group, (n_samples,)
 
     def replace_features(self, features: np.ndarray) -> RuleRequest:
         """The same with other features, (n_scores, n_samples, n_features)."""

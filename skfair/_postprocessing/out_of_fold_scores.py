@@ -154,7 +154,7 @@ def predict_label_probabilities(
 ) -> np.ndarray:
     """Probabilities of labels from 0 on, (n_samples, n_labels); 0 of those that were not fitted."""
     if getattr(classifier, "returns_probabilities", False):
-        columns = classifier.predict_proba(X)
+        columns = classifier.predict_proba(X)  # type: ignore[arg-type]  # of any table
     else:
         columns = predict_probabilities(classifier, X)
     probabilities = np.zeros((len(columns), n_labels))

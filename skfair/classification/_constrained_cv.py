@@ -814,7 +814,7 @@ _SMALL_WEIGHT = 1e-2
 def _warn_of_costs_above_constant(scored: ScoredSamples, rule: Rule) -> None:
     """Warn if decisions cost more than the best constant ones, by the stated costs."""
     training = scored.training
-    classes = training.classes
+    classes = np.asarray(training.classes)
     weights = training.samples.weights
     codes = np.searchsorted(classes, training.labels)
     scores = rule.guarantee.candidate.scores
@@ -847,7 +847,8 @@ def _warn_of_weights_by_class(scored: ScoredSamples) -> None:
     """Warn of sample weights that tell classes apart, and nothing else: costs, it seems."""
     training = scored.training
     weights = training.samples.weights
-    by_class = {label: np.unique(weights[training.labels == label]) for label in training.classes}
+    classes = np.asarray(training.classes)
+    by_class = {label: np.unique(weights[training.labels == label]) for label in classes}
     is_by_class = all(len(one) == 1 for one in by_class.values())
     if not is_by_class or np.ptp(weights) == 0.0:
         return
