@@ -227,3 +227,41 @@ def test_fits_under_a_tighter_tolerance_come_before_a_random_search(monkeypatch)
     )
     model.fit(X, score > 0.5, sensitive_features=sex)
     assert [one.violation for one in searched] == [0.05]
+
+
+@pytest.mark.covering(0)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("constraint", ["demographic_parity", "equal_opportunity"])
+def test_a_looser_tolerance_makes_no_more_errors_out_of_fold(constraint):
+    """One of four columns shows the group, two show the class; groups are not known.
+
+    Decisions of the classifier itself, which are returned where they keep a tolerance, minimise
+    a loss: they are left out.
+    """
+    rng = np.random.default_rng(100)
+    sex = rng.choice(["f", "m"], 6000, p=[0.4, 0.6])
+    X = rng.normal(size=(6000, 4))
+    X[:, 0] += 0.8 * (sex == "m")
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=6000) > 0.8).astype(int)
+    train, test = slice(0, 2000), slice(2000, 6000)
+    ladder = fit_ladder(
+        ConstrainedClassifierCV(LogisticRegression(), constraint),
+        X[train],
+        y[train],
+        parameter="tolerance",
+        values=(0.02, 0.03, 0.05, 0.07, 0.1),
+        sensitive_features=sex[train],
+    )
+    free = ConstrainedClassifierCV(LogisticRegression(), None)
+    free.fit(X[train], y[train], sensitive_features=sex[train])
+    # The folds are the same, and so are decisions that no bound moves.
+    unmoved = free.oof_decision_function_ > 0
+    decisions = [one.oof_decision_function_ > 0 for one in ladder]
+    moved = [one for one in decisions if not np.array_equal(one, unmoved)]
+    assert len(moved) >= 3
+    errors = [np.sum(one != y[train]) for one in moved]
+    assert (np.diff(errors) <= 0).all()
+    # Held out, accuracies fall by no more than noise, and none is near that of a constant.
+    accuracies = [one.score(X[test], y[test]) for one in ladder]
+    assert np.diff(accuracies).min() > -0.02
+    assert min(accuracies) > 0.68

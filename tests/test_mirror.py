@@ -30,7 +30,6 @@ THROUGH = {
     "_postprocessing/coverage.py": "conformal/test_conformal.py",
     "_postprocessing/exposure.py": "ranking/test_constrained_ranker_cv.py",
     "_postprocessing/quotas.py": "ranking/test_rerank.py",
-    "_postprocessing/scored_samples.py": "postprocessing/test_constrained_cv_refitted_rules.py",
     "_statistics/areas.py": "statistics/test_estimates_limits.py",
     "_statistics/calibration_errors.py": "metrics/test_group_metrics.py",
     "_statistics/calibration_lines.py": "metrics/test_group_metrics.py",

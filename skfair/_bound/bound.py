@@ -410,6 +410,7 @@ class Sums:
         halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
         compared, others = zip(*halves, strict=True)
         rates, errors = _rates_and_errors(self, compared)
+        counts = _count_denominators(self, compared, np.asarray(counts))
         gap = float(bound.gap(rates))
         if n_events > n_compared:
             uncompared = bound.uncompared.cells
@@ -417,7 +418,9 @@ class Sums:
             rates = np.concatenate((rates, rates_of_others))
             errors = np.concatenate((errors, errors_of_others))
             labels = labels + uncompared.labels
-            counts = np.append(counts, uncompared.counts)
+            others_counts = np.asarray(uncompared.counts)
+            others_counts = _count_denominators(bound.uncompared, others, others_counts)
+            counts = np.append(counts, others_counts)
             order = np.append(order, n_compared + uncompared.report_order)
         # Groups are reported in the order of their labels.
         cells, groups = zip(*(labels[event] for event in order), strict=True)
@@ -752,4 +755,36 @@ def _rates_and_errors(of: Sums, moments: tuple[np.ndarray, ...]) -> tuple[np.nda
     else:
         variances = products - rates**2
     # Standard error of a weighted mean: the variance times the sum of squared weights.
-    return rates, np.sqrt(np.maximum(0.0, variances) * weights)  # despite rounding
+    errors = np.sqrt(np.maximum(0.0, variances) * weights)  # despite rounding
+    if of.is_quotient and of.metric_input == "decisions":
+        counts = sizes / weights  # effective numbers of samples in the denominators
+        is_certain = (counts > 0.0) & np.isin(rates, (0.0, 1.0))
+        errors = np.where(is_certain, _error_of_certain_rate(counts), errors)
+    return rates, errors
+
+
+def _error_of_certain_rate(counts: np.ndarray) -> np.ndarray:
+    """Standard error of a rate of 0 of n, or n of n: that of (x + 1) / (n + 2).
+
+    The estimated variance of such a rate would be 0. Example: 3 of 3 count as 4 of 5, with an error
+    of sqrt(.8 * .2 / 5) = .18.
+    """
+    rates = 1.0 / (counts + 2.0)
+    return np.sqrt(rates * (1.0 - rates) / (counts + 2.0))
+
+
+def _count_denominators(
+    of: Sums, moments: tuple[np.ndarray, ...], counts: np.ndarray
+) -> np.ndarray:
+    """Return the numbers of samples that rates count, of ``counts`` samples of each group.
+
+    Of quotients such as the precision they are those in the denominator, by their share of the
+    weight. Denominators that are no counts, as that of F1, leave the group's.
+    """
+    if not (of.is_quotient and of.metric_input == "decisions"):
+        return counts
+    sums, products, _ = moments
+    sizes = np.split(sums, 2)[1]
+    squares = np.split(products, 3)[2]
+    is_counted = np.isclose(sizes, squares, rtol=1e-9, atol=0.0)
+    return np.where(is_counted, np.rint(counts * sizes), counts).astype(counts.dtype)

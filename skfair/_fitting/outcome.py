@@ -718,6 +718,7 @@ def warn_of_cost(
     is_real: bool = False,
     counts_costs: bool = False,
     sample_weight: np.ndarray | None = None,
+    remedy: str = "",
 ) -> None:
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
@@ -726,7 +727,7 @@ def warn_of_cost(
     constraints are on ranks alone, ranks are compared with random ones, and not accuracies. With
     ``counts_costs`` errors cost what parameters state, of several classes up to a constant. Where
     the problem weighs errors as the decisions of an estimator do, ``sample_weight`` are the weights
-    of the samples themselves, by which accuracies are stated.
+    of the samples themselves, by which accuracies are stated. ``remedy`` ends the advice.
     """
     scores = problem.predict_scores(parameters)
     free = problem.predict_scores(plain)
@@ -740,7 +741,7 @@ def warn_of_cost(
         warn(
             f"The constraint costs more than half of what the model improves on {cost}. "
             f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave "
-            "small ones out (min_group_size).",
+            f"small ones out (min_group_size){remedy}.",
             ConstraintCostWarning,
         )
 

@@ -139,8 +139,8 @@ def _describe_small_denominator(one: BoundConstraint, scores: np.ndarray) -> str
     labels = one.sums.cells.labels
     n = np.asarray(one.sums.cells.counts)[: len(labels)]
     counts = n * shares[: len(labels)]
-    # All groups are taken to have one rate: that of few samples may be 0 or 1 by chance.
-    pooled = np.nansum(counts * rates[: len(labels)]) / max(counts.sum(), 1e-12)
+    # All groups are taken to have one rate, neither 0 nor 1: that of few samples may be by chance.
+    pooled = (np.nansum(counts * rates[: len(labels)]) + 1.0) / (counts.sum() + 2.0)
     pooled = min(max(pooled, 0.0), 1.0)
     errors = np.sqrt(pooled * (1.0 - pooled) / np.maximum(counts, 1.0))
     if one.gap.is_ratio:

@@ -255,8 +255,8 @@ def _unique_objects_and_codes(column: list[Any], about: str) -> tuple[list[Any],
         raise ValueError(
             f"Every sample needs a group, but {about} has {len(rows)} missing value(s), the first "
             f'in row {rows[0]}. Give these samples a group of their own, as in fillna("unknown"), '
-            "or leave their rows out of all inputs. Estimators with the argument 'missing', and "
-            "SensitiveFeatures of audits, can estimate it: pass missing='at_random'."
+            "or leave their rows out of all inputs. SensitiveFeatures of audits, and classifiers "
+            "with the parameter 'missing', estimate it with missing='at_random'."
         )
     check_one_label_type(column, about)
     try:

@@ -327,7 +327,8 @@ def fit_rule(estimator: ConstrainedCV, scored: ScoredSamples, loss: RuleLoss) ->
             loss_unit=scored.per_class[0].loss_unit(loss.loss),
             prefix=f"{step.name}, ",
         )
-        request = _make_request(estimator, scored, loss, errors, progress)
+        codes = constraint_events.codes
+        request = _make_request(estimator, scored, loss, errors, progress, codes)
         of_scores = request.replace_features(without_groups.features(columns.values, None))
         # Where decisions by the scores alone keep the bounds, no group is estimated.
         plain = fit_plain_model(of_scores, estimator.confidence_level)
@@ -367,6 +368,7 @@ def _make_request(
     loss: RuleLoss,
     errors: LossOfErrors,
     progress: FitProgressCallback,
+    codes: np.ndarray,
 ) -> RuleRequest:
     """Return what the rule has to fit and to keep, still without its features."""
     n_samples = len(scored.rows)
@@ -380,6 +382,7 @@ def _make_request(
         costs=scored.costs.matrix,
         constraints=scored.constraints,
         callback=progress,
+        codes=codes,
         share=share,
         intercept=errors.intercept,
     )
@@ -507,7 +510,7 @@ def fit_score_columns(scored: ScoredSamples, calibrates: bool = True) -> ScoreCo
 
 def find_checked_events(scored: ScoredSamples) -> ConstraintEvents:
     """Return the events that constraints compare; raise where a fold lacks one."""
-    constraint_events = find_events(scored.per_class, scored.constraints)
+    constraint_events = find_events(scored.per_class, scored.constraints, scored.folds)
     constraint_events.check_folds(scored.folds, scored.training.samples.groups)
     return constraint_events
 
@@ -518,11 +521,14 @@ def prediction_attributes(
     """Return the fitted attributes by which predictions are made."""
     first = scored.per_class[0]
     groups = scored.training.samples.groups
+    # Codes in models of the group, of groups in the order of their labels.
+    by_label = np.argsort(groups.ranks)
+    codes = features.codes_of_groups
     attributes = {
         "estimators_": scored.scorers.new,
         "groups_": groups.summary,
         "_event_features": features,
-        "_event_codes": np.argsort(groups.ranks),
+        "_event_codes": by_label if codes is None else codes[by_label],
         "_is_calibrated": columns.is_calibrated,
         "_costs": scored.costs.matrix,
         "_unit": first.unit,

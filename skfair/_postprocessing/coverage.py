@@ -29,7 +29,12 @@ from skfair._postprocessing.constrained_cv import (
     fit_score_columns,
     prediction_attributes,
 )
-from skfair._postprocessing.events import ConstraintEvents, EventFeatures, group_codes
+from skfair._postprocessing.events import (
+    ConstraintEvents,
+    EventFeatures,
+    group_codes,
+    merge_rare_combinations,
+)
 from skfair._postprocessing.out_of_fold_scores import cross_fit
 from skfair._postprocessing.overlapping_coverage import OverlappingThresholds
 from skfair._statistics.limits_of_rates import rate_limits
@@ -443,9 +448,14 @@ def _solve_overlapping(
 def _check_overlapping(estimator: BaseEstimator, scored: ScoredSamples) -> None:
     """Raise for what has no theorem where groups that are known overlap."""
     weights = scored.training.samples.weights
+    if estimator.missing != "error":
+        raise argument_error(
+            "group_estimator='sensitive_features' needs the group of every sample, but got "
+            f"missing={estimator.missing!r} and samples without one. Leave their rows out of all "
+            "inputs, or pass group_estimator=None."
+        )
     obstacles = {
         f"confidence_level={estimator.confidence_level!r}": estimator.confidence_level is not None,
-        f"missing={estimator.missing!r}": estimator.missing != "error",
         "different sample_weight": bool(np.ptp(weights) > 0.0),
         "fit(..., groups=)": scored.training.samples.clusters is not None,
     }
@@ -608,7 +618,7 @@ def _estimate_groups(
     Those of groups that are not compared are 0.
     """
     groups = scored.training.samples.groups
-    constraint_events = _find_group_events(groups, compared)
+    constraint_events = _find_group_events(groups, compared, scored.folds)
     if not knows_groups(estimator):
         constraint_events.check_folds(scored.folds, groups)
     # The order of the folds decides nothing: the first one has the first sample.
@@ -624,17 +634,20 @@ def _estimate_groups(
     return values[0, :, 1 : 1 + len(groups.names)], attributes
 
 
-def _find_group_events(groups: Groups, compared: np.ndarray) -> ConstraintEvents:
+def _find_group_events(
+    groups: Groups, compared: np.ndarray, folds: list[list[np.ndarray]]
+) -> ConstraintEvents:
     """The events of being in a group, of which the features are the probabilities.
 
     Groups that are not compared have features of 0.
     """
-    codes = group_codes(groups)
-    numbers, first = np.unique(codes, return_index=True)
-    table = np.zeros((np.count_nonzero(numbers >= 0), len(groups.names)))
-    table[:, compared] = groups.matrix[first[numbers >= 0]].toarray()[:, compared]
-    everyone = np.ones(len(codes), dtype=bool)
-    return ConstraintEvents([everyone], [(0, "all")], codes, table[np.newaxis, np.newaxis], True)
+    everyone = np.ones(len(groups), dtype=bool)
+    of_compared = groups.select(np.arange(len(groups.names))[compared])
+    merged = merge_rare_combinations(group_codes(groups), [of_compared], [everyone], folds)
+    table = np.zeros((len(merged.representatives), len(groups.names)))
+    table[:, compared] = merged.compared.members
+    table = table[np.newaxis, np.newaxis]
+    return ConstraintEvents([everyone], [(0, "all")], merged.codes, table, True, merged.compared)
 
 
 def _report_coverage(

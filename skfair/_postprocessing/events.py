@@ -19,8 +19,9 @@ from skfair._bound.bound import ConstraintSystem, decision_outcomes
 from skfair._bound.ranks import refuse_small_intervals
 from skfair._bound.rows import spread_over_samples
 from skfair._bound.units import loss_in_unit
+from skfair._fitting.counting import sort_key
 from skfair._fitting.enforce import choose_loop, enforce_in_population
-from skfair._fitting.fitter import FULL, Fitter, Slopes
+from skfair._fitting.fitter import FULL, Fitter, Slopes, search_intercept, search_lines
 from skfair._fitting.guarantee import Guarantee, fit_with_guarantee
 from skfair._fitting.input import (
     convert_features_and_target,
@@ -84,7 +85,9 @@ class ConstraintEvents:
     subset follows from: "all" (it is 1), "positives" or "negatives" (that of the class), or
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
-    ranks or losses: then each feature also comes multiplied with the log-odds.
+    ranks or losses: then each feature also comes multiplied with the log-odds. ``compared`` has the
+    memberships of the codes in the groups that are compared, and ``codes_of_groups`` the code of
+    each disjoint group; None where codes number the groups.
     """
 
     subsets: list
@@ -92,6 +95,8 @@ class ConstraintEvents:
     codes: np.ndarray
     table: np.ndarray
     compares_scores: bool
+    compared: ComparedMemberships | None = None
+    codes_of_groups: np.ndarray | None = None
 
     def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
@@ -102,49 +107,165 @@ class ConstraintEvents:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
             for number, (train, _) in enumerate(folds):
-                missing = np.setdiff1d(present, self.codes[train][subset[train]])
+                learned = np.unique(self.codes[train][subset[train]])
+                missing = np.setdiff1d(present, learned)
                 if len(missing):
-                    first = np.flatnonzero(self.codes == missing[0])[0]
-                    members = groups.matrix[[first]].indices
-                    names = join_names(repr(groups.names[code]) for code in members)
+                    names = self._name_missing(missing[0], learned, groups)
                     raise ValueError(
                         f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of "
                         f"group {names} to learn from. Pass fewer folds or another splitter, "
                         "merge small groups, or leave them out."
                     )
 
+    def _name_missing(self, code: int, learned: np.ndarray, groups: Groups) -> str:
+        """Return the names of the compared groups of a code without members among learned codes."""
+        names: list = []
+        if self.compared is not None:
+            is_lost = self.compared.members[code] > self.compared.members[learned].any(axis=0)
+            names = [self.compared.names[number] for number in np.flatnonzero(is_lost)]
+        if not names:
+            first = np.flatnonzero(self.codes == code)[0]
+            names = [groups.names[number] for number in groups.matrix[[first]].indices]
+        return join_names(map(repr, dict.fromkeys(names)))
 
-def find_events(per_class: list[TrainingData], constraints: list[Constraint]) -> ConstraintEvents:
-    """The events that constraints compare in one-vs-rest training data of the same samples."""
-    codes = group_codes(per_class[0].samples.groups)
-    # One sample of each disjoint group shows of which compared groups it is a member; -1 is of a
-    # sample whose group is missing.
-    numbers, first = np.unique(codes, return_index=True)
-    first = first[numbers >= 0]
+
+class ComparedMemberships(NamedTuple):
+    """Groups that constraints compare, by codes of disjoint combinations of groups."""
+
+    members: np.ndarray  # bool, (n_codes, n_compared)
+    names: list  # of the compared groups
+
+
+_MIN_COMBINATION = 10
+"""Samples of a combination of groups from which on a model of the group learns it by itself."""
+
+
+def find_events(
+    per_class: list[TrainingData],
+    constraints: list[Constraint],
+    folds: list[list[np.ndarray]] | None = None,
+) -> ConstraintEvents:
+    """The events that constraints compare in one-vs-rest training data of the same samples.
+
+    Combinations that are rare, or that training rows of ``folds`` lack, count as similar ones in
+    models of the group where each group that is compared has members in others.
+    """
+    groups = per_class[0].samples.groups
     compares_scores = not all(constraint.counts_decisions for constraint in constraints)
+    comparisons = [
+        (number, training, compared, effects)
+        for number, training in enumerate(per_class)
+        for constraint in (constraints if training.is_bounded else ())
+        for compared in [constraint.compared_groups(training.samples)[0]]
+        for cell in constraint.cells(training.samples).values()
+        for effects in _decision_effects(constraint, cell, training)
+    ]
+    inside = [subset for *_, effects in comparisons for subset, _ in effects]
+    compared_once = {id(compared): compared for _, _, compared, _ in comparisons}
+    merged = merge_rare_combinations(
+        group_codes(groups), list(compared_once.values()), inside, folds or []
+    )
     subsets: list = []
     sources: list = []
-    columns: list = []
-    for number, training in enumerate(per_class):
-        columns.append([])
-        for constraint in constraints if training.is_bounded else ():
-            groups, _ = constraint.compared_groups(training.samples)
-            members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
-            for cell in constraint.cells(training.samples).values():
-                for effects in _decision_effects(constraint, cell, training):
-                    # Share of each group within the subsets in the weight of all samples.
-                    inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
-                    weights = training.samples.weights
-                    shares = groups.matrix.T @ (weights * inside) / weights.sum()
-                    columns[-1] += _collect_contrasts(
-                        effects, members, shares, subsets, compares_scores
-                    )
+    columns: list = [[] for _ in per_class]
+    for number, training, compared, effects in comparisons:
+        members = compared.matrix[merged.representatives].toarray().astype(float)
+        # Share of each group within the subsets in the weight of all samples.
+        is_inside = sum((one for one, _ in effects), np.zeros(len(merged.codes), dtype=bool))
+        weights = training.samples.weights
+        shares = compared.matrix.T @ (weights * is_inside) / weights.sum()
+        columns[number] += _collect_contrasts(effects, members, shares, subsets, compares_scores)
         sources += [(number, _probability_source(one, training)) for one in subsets[len(sources) :]]
-    tables = [_tabulate_features(one, len(subsets), len(first)) for one in columns]
+    tables = [_tabulate_features(one, len(subsets), len(merged.representatives)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
-    return ConstraintEvents(subsets, sources, codes, np.array(tables), compares_scores)
+    return ConstraintEvents(
+        subsets=subsets,
+        sources=sources,
+        codes=merged.codes,
+        table=np.array(tables),
+        compares_scores=compares_scores,
+        compared=merged.compared,
+        codes_of_groups=_codes_of_groups(groups, merged.codes),
+    )
+
+
+def _codes_of_groups(groups: Groups, codes: np.ndarray) -> np.ndarray | None:
+    """Return the code of each group, (n_groups,); None of groups that are not disjoint."""
+    if not groups.is_disjoint:
+        return None
+    of_groups = np.arange(len(groups.names))
+    of_groups[groups.codes] = codes
+    return of_groups
+
+
+class MergedCombinations(NamedTuple):
+    """Codes of combinations of groups, of which rare ones have the code of a similar one."""
+
+    codes: np.ndarray  # (n_samples,), -1 where a group is missing
+    representatives: np.ndarray  # (n_codes,), a sample of the combination that a code stands for
+    compared: ComparedMemberships
+
+
+def merge_rare_combinations(
+    codes: np.ndarray,
+    compared: list[Groups],
+    subsets: list[np.ndarray],
+    folds: list[list[np.ndarray]],
+) -> MergedCombinations:
+    """Give rare combinations the code of the nearest one, where no compared group loses its own.
+
+    ``codes`` are those of `group_codes`, ``compared`` are groups of the same samples, and
+    ``subsets`` masks of samples. Combinations differ by the compared groups in which one of both
+    is a member; those of few samples count more.
+    Example: of bounds by sex and by race, ("f", "Other") may count as ("m", "Other"), but not the
+    only combination with "Other" as one without it.
+    """
+    numbers, first = np.unique(codes, return_index=True)
+    first = first[numbers >= 0]
+    names = [name for one in compared for name in one.names]
+    patterns = [one.matrix[first].toarray() > 0 for one in compared]
+    members = np.hstack([np.zeros((len(first), 0), dtype=bool), *patterns])
+    as_they_are = MergedCombinations(codes, first, ComparedMemberships(members, names))
+    is_rare = _find_rare(codes, len(first), subsets, folds)
+    # Only a combination whose compared groups all have members elsewhere may count as another.
+    is_alone = members[:, members.sum(axis=0) == 1].any(axis=1)
+    is_merged = is_rare & ~is_alone
+    sizes = np.bincount(codes[codes >= 0], minlength=len(first))
+    # The largest combination of a compared group stays where all of them are rare.
+    for column in members.T:
+        if column.any() and is_merged[column].all():
+            is_merged[np.flatnonzero(column)[np.argmax(sizes[column])]] = False
+    hosts = np.flatnonzero(~is_merged)
+    if not is_merged.any() or not len(hosts):
+        return as_they_are
+    costs = 1.0 / np.maximum(members.T @ sizes, 1)  # (n_compared,)
+    differs = members[:, np.newaxis] != members[hosts]  # (n_codes, n_hosts, n_compared)
+    distances = differs @ costs - 1e-9 * sizes[hosts] / sizes.sum()  # of equal ones the largest
+    new_codes = np.where(
+        is_merged, distances.argmin(axis=1), np.searchsorted(hosts, np.arange(len(first)))
+    )
+    merged = np.where(codes >= 0, new_codes[codes], -1)
+    return MergedCombinations(merged, first[hosts], ComparedMemberships(members[hosts], names))
+
+
+def _find_rare(
+    codes: np.ndarray, n_codes: int, subsets: list[np.ndarray], folds: list[list[np.ndarray]]
+) -> np.ndarray:
+    """Return whether each code has few samples in a subset, or none in training rows, (n_codes,).
+
+    Codes without samples in a subset are not rare there: no model learns them.
+    """
+    is_rare = np.zeros(n_codes, dtype=bool)
+    unique_subsets = {subset.tobytes(): subset & (codes >= 0) for subset in subsets}
+    for subset in unique_subsets.values():
+        counts = np.bincount(codes[subset], minlength=n_codes)
+        is_rare |= (counts > 0) & (counts < _MIN_COMBINATION)
+        for train, _ in folds:
+            learned = np.bincount(codes[train][subset[train]], minlength=n_codes)
+            is_rare |= (counts > 0) & (learned == 0)
+    return is_rare
 
 
 def group_codes(groups: Groups) -> np.ndarray:
@@ -509,12 +630,14 @@ class EventFeatures(NamedTuple):
     table: np.ndarray
     sources: list
     compares_scores: bool
+    codes_of_groups: np.ndarray | None = None
 
     @classmethod
     def make_empty(cls, constraint_events: ConstraintEvents) -> EventFeatures:
         """Return features that are the scores alone."""
         no_events = constraint_events.table[:, :0, :, :0]
-        return cls([], no_events, [], constraint_events.compares_scores)
+        codes = constraint_events.codes_of_groups
+        return cls([], no_events, [], constraint_events.compares_scores, codes)
 
     def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
@@ -550,13 +673,9 @@ class EventFeatures(NamedTuple):
         ones = np.ones_like(success)
         columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
         by_subset = np.column_stack(columns)
-        features = np.einsum(
-            "ip,ipg,cpgr->cir",
-            by_subset,
-            probabilities,  # type: ignore[arg-type]
-            self.table,
-            optimize=True,
-        )
+        n_scores, *_, n_features = self.table.shape
+        events = (by_subset[:, :, np.newaxis] * probabilities).reshape(len(odds), -1)
+        features = events @ self.table.reshape(n_scores, -1, n_features)
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
         # log-odds.
         products = [log_odds * features] if self.compares_scores else []
@@ -672,7 +791,7 @@ class EventFeatures(NamedTuple):
     def known_codes(self, request: RuleRequest) -> np.ndarray | None:
         """Codes of the groups of the samples where the features show them, else None."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        return group_codes(request.per_class[0].samples.groups) if sees_groups else None
+        return request.codes if sees_groups else None
 
 
 def fit_event_features(bases, group_estimator, training, constraint_events, folds, n_jobs):
@@ -699,6 +818,7 @@ def fit_event_features(bases, group_estimator, training, constraint_events, fold
         constraint_events.table,
         constraint_events.sources,
         constraint_events.compares_scores,
+        constraint_events.codes_of_groups,
     )
     return features, probabilities
 
@@ -737,7 +857,7 @@ def _fit_default(
 # The final linear model: few features, under constraints that its decisions keep exactly.
 
 
-_TEMPERATURES = (1.0, 0.5, 0.25)
+_TEMPERATURES = (1.0, 0.25)
 """Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
 narrow one moves those that change their decision."""
 
@@ -762,6 +882,7 @@ class RuleRequest(NamedTuple):
     weights: np.ndarray  # of each sample's loss
     constraints: list
     callback: FitProgressCallback  # sees every iteration
+    codes: np.ndarray  # of the samples in models of the group, (n_samples,)
     share: float | None = None  # of samples to select by the highest scores
     intercept: float = 0.0  # of the log-odds of two classes, without constraint
     costs: np.ndarray | None = None  # by true and predicted class, of more than two classes
@@ -821,6 +942,10 @@ def fit_final_model(
     fitters = make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters)
+    if request.loss.keeps_scores and fitter.constraint.metric_inputs == {"decisions"}:
+        # Scores alone, above another threshold, where folds say little of events.
+        shifted = search_intercept(fitter, keep_scores(fitter, request))
+        candidate = min(candidate, shifted, key=sort_key)
     if codes is not None and len(per_class) == 1 and confidence is None:
         candidate = improve_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
@@ -917,10 +1042,46 @@ def _make_slopes(model: ArgmaxModel | LinearModel, slopes: np.ndarray) -> Slopes
     return Slopes(forms.reshape(-1, len(units)), np.repeat(leads, slopes.shape[1]))
 
 
+_STRICTER = 0.5
+"""Tolerances, relative to those requested, of a rule at which a search begins, too."""
+
+_PARITY_FORMS = {"gap", "ratio", "total gap"}
+"""Forms of gaps that are near 0 for some rules, so that stricter bounds can be kept."""
+
+
 def enforce_and_select(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
-    """Return the fitter whose enforced model has the best rank, and this model."""
-    enforced = [(fitter, choose_loop(fitter)(fitter, FULL)) for fitter in fitters]
-    return min(enforced, key=lambda pair: pair[1].sort_key)
+    """Return the fitter whose enforced model has the best rank, and this model.
+
+    ``fitters`` are of one request at several temperatures. Where the first one moves decisions, a
+    search begins at a rule for stricter tolerances, too: a looser tolerance should not cost more.
+    """
+    first, *narrower = fitters
+    candidate = choose_loop(first)(first, FULL)
+    if candidate.keeps_bound and candidate.is_unconstrained:
+        return first, candidate
+    # The first fitter has searched intercepts of the plain fit, which has no temperature.
+    narrower = [replace(one, is_constraint_active=True) for one in narrower]
+    enforced = [(one, choose_loop(one)(one, FULL)) for one in narrower]
+    fitter, best = min([(first, candidate), *enforced], key=lambda pair: pair[1].sort_key)
+    if not _can_be_stricter(fitter):
+        return fitter, best
+    return fitter, min(best, _search_from_stricter_rule(fitter), key=sort_key)
+
+
+def _can_be_stricter(fitter: Fitter) -> bool:
+    """Return whether decisions are compared, by gaps that rules can keep at half the tolerance."""
+    system = fitter.constraint
+    is_counted = system.metric_inputs == {"decisions"}
+    return is_counted and all(one.gap.form in _PARITY_FORMS for one in system)
+
+
+def _search_from_stricter_rule(fitter: Fitter) -> Candidate:
+    """Return the best candidate of a search that begins at the rule for stricter tolerances."""
+    stricter = fitter.replace_tolerances(_STRICTER * fitter.constraint.tolerances)
+    stricter = replace(stricter, is_constraint_active=True)
+    rule = choose_loop(stricter)(stricter, FULL)
+    start = fitter.evaluate(rule.parameters, rule.result)
+    return search_lines(fitter, start)
 
 
 def _bind(

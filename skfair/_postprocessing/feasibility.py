@@ -22,7 +22,6 @@ from skfair._fitting.guarantee import Guarantee
 from skfair._postprocessing.events import (
     fit_final_model,
     fit_group_thresholds,
-    group_codes,
     make_fitter,
     sums_and_changes,
 )
@@ -125,7 +124,7 @@ def check_feasibility_and_fit(
         if solution[1].candidate.keeps_bound:
             return solution
     conflict = None
-    outcomes = group_codes(request.per_class[0].samples.groups)
+    outcomes = request.codes
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
     are_recorded = is_single and (outcomes >= 0).all()

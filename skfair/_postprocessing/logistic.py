@@ -24,9 +24,18 @@ class LogisticModel(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
 
+    @property
+    def returns_probabilities(self) -> bool:
+        """That probabilities need no check, as those of a user's model do."""
+        return True
+
     def predict_proba(self, X: TableLike) -> np.ndarray:
         """Probabilities of the labels, (n_samples, n_labels)."""
-        return softmax(as_floats(X) @ self.coef.T + self.intercept, axis=1)
+        scores = as_floats(X) @ self.coef.T + self.intercept
+        if scores.shape[1] == 2:
+            success = expit(scores[:, 1] - scores[:, 0])
+            return np.column_stack((1.0 - success, success))
+        return softmax(scores, axis=1)
 
 
 def as_floats(features: Table) -> np.ndarray | sparse.csr_array:

@@ -153,7 +153,10 @@ def predict_label_probabilities(
     classifier: ScreenedClassifier | LogisticModel | BaseEstimator, X: TableLike, n_labels: int
 ) -> np.ndarray:
     """Probabilities of labels from 0 on, (n_samples, n_labels); 0 of those that were not fitted."""
-    columns = predict_probabilities(classifier, X)
+    if getattr(classifier, "returns_probabilities", False):
+        columns = classifier.predict_proba(X)  # type: ignore[arg-type]  # of any table
+    else:
+        columns = predict_probabilities(classifier, X)
     probabilities = np.zeros((len(columns), n_labels))
     probabilities[:, classifier.classes_.astype(np.intp)] = columns
     return probabilities

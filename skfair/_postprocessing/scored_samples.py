@@ -7,6 +7,7 @@ are fitted to (`ScoredSamples`).
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import joblib
@@ -32,6 +33,7 @@ from skfair._postprocessing.events import (
     check_training_without_features,
     fill_missing_groups,
     find_events,
+    group_codes,
     route_metadata,
     stratify_by_class_and_group,
 )
@@ -51,7 +53,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     warn_if_training_data,
 )
 from skfair._utils.checks import argument_error, explain_conversion, is_int, text_columns, warn
-from skfair._utils.copies import hash_rows
+from skfair._utils.copies import hash_rows, key_rows, scramble_bits
 from skfair._utils.sklearn import check_method_params, count_samples, safe_indexing
 from skfair._utils.tables import to_pandas_table
 from skfair.losses import LogisticLoss, step_function
@@ -88,6 +90,7 @@ class ScoringPlan(NamedTuple):
     """What is scored, and by which estimators.
 
     The training data are the samples of positive weight, with the rows of X as they were passed.
+    Their order is that of their contents, unless a splitter of the user reads the order of rows.
     """
 
     base: BaseEstimator  # the wrapped one, of which clones are fitted
@@ -207,9 +210,11 @@ def score_samples(
         fitted = _fit_folds(estimator, plan)
     _check_columns(estimator, plan, fitted.scores)
     if X_fit is None and not keeps_models:
-        training = plan.training
-        X = training.samples.X
-        warn_if_training_data(plan.base, estimator.cv, X, training.labels, fitted.scores)
+        # Trees and stored samples show the order in which they were fitted.
+        passed = np.argsort(plan.rows)
+        X = safe_indexing(plan.training.samples.X, passed)
+        labels = plan.training.labels[passed]
+        warn_if_training_data(plan.base, estimator.cv, X, labels, fitted.scores[passed])
     new = _estimators_of_new_samples(estimator, plan, fitted)
     keeps_folds = new is fitted.estimators
     scorers = Scorers(fitted.estimators, new, digests if keeps_folds else {})
@@ -234,8 +239,13 @@ def _plan_scores(
     fit_params, split_params = route_metadata(estimator, base, arguments, params)
     _warn_of_unrouted_weights(estimator, base, arguments, fit_params)
     y = column_or_1d(arguments.y)
-    fit_params = check_method_params(y, fit_params, indices=rows)
     cv = _choose_cv(estimator.cv, arguments, training)
+    if isinstance(cv, Integral):
+        order = order_by_content(training, arguments.groups, rows)
+        training = _reorder(training, order)
+        rows = rows[order]
+        costs = _read_costs(estimator, training)
+    fit_params = check_method_params(y, fit_params, indices=rows)
     folds = _divide(estimator, arguments, training, rows, cv, split_params)
     return ScoringPlan(base, arguments, training, rows, costs, fit_params, folds, context)
 
@@ -250,19 +260,79 @@ def _divide(
 ) -> list[list[np.ndarray]]:
     """Return folds of the training samples, in the strata of their classes and groups."""
     y = column_or_1d(arguments.y)
+    X = arguments.X
+    groups = arguments.groups
+    if isinstance(cv, Integral):  # divide the training samples in the order in which they are
+        X = training.samples.X
+        y = y[rows]
+        groups = None if groups is None else np.asarray(groups)[rows]
+        rows = np.arange(len(rows))
     strata = stratify_by_class_and_group(training, rows, len(y))
     # A fitted classifier learns no class in the folds.
     is_fitted = estimator.cv == "prefit" or isinstance(estimator._base, FrozenEstimator)
     return make_folds(
         cv,
-        arguments.X,
+        X,
         y,
         strata,
         split_params,
-        arguments.groups,
+        groups,
         is_real=training.classes is None or is_fitted,
         covers_all=not estimator.may_leave_out_samples,
     )
+
+
+def order_by_content(
+    training: TrainingData, groups: TableLike | None, rows: np.ndarray
+) -> np.ndarray:
+    """Return the order of training samples that does not depend on that of the rows, (n_samples,).
+
+    Numbers of 64 bits that look random, made of features, target, group, weight and ``groups``,
+    sort the samples: models that learn in the order of rows see no trend. Samples of equal numbers
+    are equal. Names of classes and groups have no part in it: labels count by their numbers of
+    samples. Features that cannot be compared leave the order as it is.
+    """
+    keys = key_rows(training.samples.X)
+    if keys is None:
+        return np.arange(len(rows))
+    # Ranks, which have no unit.
+    labels = training.labels
+    columns = [
+        _rank_values(labels) if training.classes is None else _rank_by_content(labels, keys),
+        _rank_by_content(group_codes(training.samples.groups), keys),
+        _rank_values(training.samples.weights),
+    ]
+    if groups is not None:
+        columns.append(_rank_by_content(np.asarray(groups)[rows], keys))
+    for column in columns:
+        keys = scramble_bits(keys ^ column.astype(np.uint64))
+    return np.argsort(keys, kind="stable")
+
+
+def _rank_values(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each number among the distinct ones, (n_samples,)."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _rank_by_content(labels: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return ranks of labels by their number of samples, then by the sum of the samples' keys."""
+    codes = pd.factorize(labels)[0]
+    counts = np.bincount(codes)
+    sums = np.zeros(len(counts), dtype=np.uint64)
+    np.add.at(sums, codes, keys)  # integers, whose sum does not depend on the order
+    ranks = np.empty(len(counts), dtype=np.intp)
+    ranks[np.lexsort((sums, counts))] = np.arange(len(counts))
+    return ranks[codes]
+
+
+def _reorder(training: TrainingData, order: np.ndarray) -> TrainingData:
+    """Return the training samples in another order."""
+    samples = training.samples
+    names = ("target", "weights", "X", "clusters", "group_probabilities")
+    columns = {name: getattr(samples, name) for name in names}
+    moved = {name: safe_indexing(one, order) for name, one in columns.items() if one is not None}
+    samples = samples._replace(groups=samples.groups.subset(order), **moved)
+    return training._replace(X=training.X[order], samples=samples)
 
 
 def _fit_folds(estimator: BaseEstimator, plan: ScoringPlan) -> FoldScores:
@@ -334,16 +404,19 @@ def _select_tested(
         tests = tests if n_estimators > 1 else [tested]
         return TestedSamples(plan.training, plan.rows, plan.costs, fitted.scores, tests, plan.folds)
     training = _take(plan.training, tested)
-    rows = plan.rows[tested]
     # Models of groups are fitted to folds of these samples.
-    cv = n_estimators if n_estimators > 1 else _choose_cv(None, plan.arguments, training)
+    of_groups = n_estimators if n_estimators > 1 else _choose_cv(None, plan.arguments, training)
+    order = order_by_content(training, plan.arguments.groups, plan.rows[tested])
+    training = _reorder(training, order)
+    rows = plan.rows[tested[order]]
+    position = np.argsort(order)
     return TestedSamples(
         training=training,
         rows=rows,
         costs=_read_costs(estimator, training),
-        scores=fitted.scores[tested],
-        tests=[np.searchsorted(tested, test) for test in tests],
-        folds=_divide(estimator, plan.arguments, training, rows, cv),
+        scores=fitted.scores[tested[order]],
+        tests=[position[np.searchsorted(tested, test)] for test in tests],
+        folds=_divide(estimator, plan.arguments, training, rows, of_groups),
     )
 
 
@@ -447,16 +520,18 @@ def _read_costs(estimator: BaseEstimator, training: TrainingData) -> ErrorCosts:
 
 def _digest_fit(plan: ScoringPlan) -> dict[str, str]:
     """Return digests by argument of ``fit``: of rows of X, targets, groups, weights and folds."""
-    samples = plan.training.samples
+    passed = np.argsort(plan.rows)  # the order in which samples were passed
+    training = _reorder(plan.training, passed)
+    samples = training.samples
     groups = samples.groups
     members = groups.codes if groups.is_disjoint else [*sparse.find(groups.matrix)]
     contents = {
         "X": hash_rows(to_pandas_table(samples.X)),
-        "y": hash_rows(pd.DataFrame({"y": plan.training.labels})),
+        "y": hash_rows(pd.DataFrame({"y": training.labels})),
         "sensitive_features": [groups.labels.tolist(), members],
         "group_probabilities": samples.group_probabilities,
-        "sample_weight": [plan.rows, samples.weights],
-        "cv": plan.folds,
+        "sample_weight": [plan.rows[passed], samples.weights],
+        "cv": [[plan.rows[rows] for rows in fold] for fold in plan.folds],
     }
     return {name: joblib.hash(content) for name, content in contents.items()}
 

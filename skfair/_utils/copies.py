@@ -63,11 +63,66 @@ def hash_table(X: np.ndarray | sparse.csr_array | pd.DataFrame) -> np.ndarray:
 
 def _project_rows(X: np.ndarray) -> np.ndarray:
     """A random combination of the columns, added in the same order for all rows."""
-    projection = np.zeros(len(X))
-    factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
-    for column, factor, of_missing in zip(X.T, *factors, strict=True):
+    return _project_columns(X.T)
+
+
+def _projection_factors(n_columns: int) -> np.ndarray:
+    """Random factors of columns, and what stands for their missing values, (2, n_columns)."""
+    return np.random.default_rng(0).standard_normal((2, n_columns))
+
+
+def _project_columns(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """A random combination of columns, added in the same order for all rows, (n_samples,)."""
+    projection = np.zeros(len(columns[0]) if len(columns) else 0)
+    factors = _projection_factors(len(columns))
+    for column, factor, of_missing in zip(columns, *factors, strict=True):
         projection += np.where(np.isnan(column), of_missing, factor * column)
     return projection
+
+
+def key_rows(X: TableLike) -> np.ndarray | None:
+    """Return a number of 64 bits for each row, by its values only, whatever container has them.
+
+    None if values cannot be compared, as of lists of several lengths. Numbers are bits of random
+    combinations of the columns, (n_samples,), text counts by its hash.
+    """
+    if is_sparse(X):
+        X = sparse.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()  # the arrays may be the user's
+            X.sum_duplicates()
+        return scramble_bits((X @ _projection_factors(X.shape[1])[0]).view(np.uint64))
+    try:
+        columns = _columns(X)
+        numbers = [_number_values(column) for column in columns.values()]
+    except (TypeError, ValueError):
+        return None
+    if not numbers:
+        return None
+    return scramble_bits(_project_columns(numbers).view(np.uint64))
+
+
+def _number_values(column: np.ndarray) -> np.ndarray:
+    """Return the values of a column as float64: numbers as they are, others by their hash."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    numbers = _numeric_values(column)
+    if numbers is not None:
+        return numbers
+    texts = pd.Series(column, dtype=object).map(str).to_numpy()
+    return pd.util.hash_array(texts) / 2.0**64
+
+
+_BIT_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+"""Odd numbers of the generator SplitMix64, which spread each bit over all."""
+
+
+def scramble_bits(bits: np.ndarray) -> np.ndarray:
+    """Return bits that look random, equal for equal ones: those of SplitMix64."""
+    scrambled = bits + np.uint64(0x9E3779B97F4A7C15)
+    for factor, shift in zip(_BIT_FACTORS, (30, 27), strict=True):
+        scrambled = (scrambled ^ (scrambled >> np.uint64(shift))) * factor
+    return scrambled ^ (scrambled >> np.uint64(31))
 
 
 # Checks for leakage: training rows that are used again as held-out or test rows.

@@ -219,7 +219,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         losses are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
-        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
+        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples that
+        the rate counts, which for a precision are the selected ones;
         ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
         ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
     constraint_violation_ : float or None
@@ -282,7 +283,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     >>> sex = rng.integers(2, size=1000)
     >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1.5
-    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
+    >>> forest = RandomForestClassifier(n_estimators=100, random_state=0)
     >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob")
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> decisions = model.oof_decision_function_ > 0
@@ -380,6 +381,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             group_probabilities=group_probabilities,
             **params,
         )
+        if sample_weight is not None:
+            _warn_of_weights_by_class(scored)
         return self._fit_rule(scored, X, y)
 
     @restore_on_failure(one_blas_thread=False)
@@ -596,8 +599,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .492 for
-        women, while .429 of them pay back, and .527 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .495 for
+        women, while .429 of them pay back, and .536 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
@@ -761,21 +764,101 @@ def _warn(estimator: ConstrainedClassifierCV, scored: ScoredSamples, rule: Rule)
     if (np.atleast_2d(estimator.calibration_)[:, 0] <= 0).all():
         positive = estimator.pos_label_
         label = "any class" if positive is None else f"the class {positive}"
+        mean_weight = scored.training.samples.weights.mean()
+        advice = "Pass another estimator, or more data."
+        if mean_weight < _SMALL_WEIGHT:
+            advice = (
+                f"The mean of sample_weight is {mean_weight:.3g}: next to such weights a penalty "
+                "of the estimator outweighs the data. Pass weights with a mean of 1, as in "
+                "sample_weight / sample_weight.mean()."
+            )
         warn(
             f"The out-of-fold scores of {type(estimator._base).__name__} do not predict {label}: "
-            "decisions by them are no better than chance. Pass another estimator, or more data."
+            f"decisions by them are no better than chance. {advice}"
         )
     warn_of_outcome(estimator, problem, guarantee, rule.is_stopped)
+    if states_costs(estimator) and estimator.k is None:
+        _warn_of_costs_above_constant(scored, rule)
     if len(problem.constraint) and estimator.k is None:
         intercepts = np.full(len(scored.per_class), rule.request.intercept)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
         weights = scored.per_class[0].samples.weights
         counts_costs = states_costs(estimator)
-        warn_of_cost(problem, parameters, plain, counts_costs=counts_costs, sample_weight=weights)
+        warn_of_cost(
+            problem,
+            parameters,
+            plain,
+            counts_costs=counts_costs,
+            sample_weight=weights,
+            remedy=_advise_other_fit(scored),
+        )
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
             warn_of_moved_decisions(scored.training.samples.weights, *scores)
+
+
+def _advise_other_fit(scored: ScoredSamples) -> str:
+    """Return the end of a sentence on what else costs less, where a constraint costs much."""
+    advice = ", or pass another estimator, such as HistGradientBoostingClassifier()"
+    compares_combinations = any(one.attributes != "each" for one in scored.constraints)
+    if len(scored.training.samples.groups.attributes) > 1 and compares_combinations:
+        return f", bound each attribute by itself (attributes='each'){advice}"
+    return advice
+
+
+_SMALL_WEIGHT = 1e-2
+"""Mean of weights below which penalties of usual size, such as C=1, leave nothing of the data."""
+
+
+def _warn_of_costs_above_constant(scored: ScoredSamples, rule: Rule) -> None:
+    """Warn if decisions cost more than the best constant ones, by the stated costs."""
+    training = scored.training
+    classes = np.asarray(training.classes)
+    weights = training.samples.weights
+    codes = np.searchsorted(classes, training.labels)
+    scores = rule.guarantee.candidate.scores
+    if len(classes) == 2:
+        first = scored.per_class[0]
+        decisions = to_class_labels(scores > 0, classes, first.pos_label)
+        predicted = np.searchsorted(classes, decisions)
+    else:
+        predicted = scores.reshape(len(classes), -1).argmax(axis=0)
+    # Cost of each class for each sample, (n_samples, n_classes).
+    if scored.costs.matrix is None:
+        of_errors = scored.costs.weights / weights
+        costs = of_errors[:, np.newaxis] * (1.0 - np.eye(len(classes))[codes])
+    else:
+        costs = scored.costs.matrix[codes]
+    cost = np.average(costs[np.arange(len(codes)), predicted], weights=weights)
+    constants = np.average(costs, axis=0, weights=weights)
+    best = constants.argmin()
+    if cost > constants[best] * (1.0 + 1e-9):
+        warn(
+            f"By cost_matrix or class_weight the decisions cost {cost:.3g} for each training "
+            f"sample, out of fold, but the class {classes[best]} for every sample costs only "
+            f"{constants[best]:.3g}. Pass another estimator, or a larger tolerance, or decide "
+            "without a model.",
+            ConstraintCostWarning,
+        )
+
+
+def _warn_of_weights_by_class(scored: ScoredSamples) -> None:
+    """Warn of sample weights that tell classes apart, and nothing else: costs, it seems."""
+    training = scored.training
+    weights = training.samples.weights
+    classes = np.asarray(training.classes)
+    by_class = {label: np.unique(weights[training.labels == label]) for label in classes}
+    is_by_class = all(len(one) == 1 for one in by_class.values())
+    if not is_by_class or np.ptp(weights) == 0.0:
+        return
+    values = {label: float(one[0]) for label, one in by_class.items()}
+    listed = ", ".join(f"{value:.3g} of class {label}" for label, value in values.items())
+    warn(
+        f"sample_weight is one number for each class ({listed}). Weights count in the rates of "
+        "groups as well, as if there were more samples of a class. If they are costs of errors, "
+        "pass cost_matrix or class_weight instead, which leave rates as they are."
+    )
 
 
 _TOP_SHARE = 0.02

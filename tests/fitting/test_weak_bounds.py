@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.weak_bounds import warn_of_weak_bounds
+from skfair._groups import Samples, check_groups
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -21,6 +24,8 @@ from skfair.constraints import (
     PartialDemographicParity,
     RateParity,
 )
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid
 
 EMPTY, RARE, FINE, IMPRECISE = (
     "binds nothing",
@@ -148,3 +153,19 @@ def test_bounds_that_do_not_bind_are_not_called_chance():
     assert not messages
     plain = ConstrainedERMClassifier(EqualOpportunity(), tolerance=0.9)
     assert not weak_bounds(plain, X, y, groups)[0]
+
+
+def test_a_precision_of_1_of_few_samples_is_chance():
+    """The standard error of 3 of 3 is not 0."""
+    scores = np.full(400, -1.0)
+    scores[[0, 1, 2, *range(200, 208)]] = 1.0
+    target = np.where((scores > 0) | (np.arange(400) % 2 == 0), 1.0, -1.0)
+    groups = check_groups(np.repeat(["a", "b"], 200), n_samples=400)
+    constraint = RateParity("precision", tolerance=0.03)
+    samples = Samples(target, groups, np.ones(400))
+    bound = constraint.bind(samples, Sigmoid(1.0), LogisticLoss(), None)
+    system = ConstraintSystem((bound,))
+    columns = system.report_columns(scores)
+    assert columns["gap"].tolist() == [0.0, 0.0]
+    with pytest.warns(UserWarning, match="group 'a' the rate is one of 3 samples of 200"):
+        warn_of_weak_bounds(system, columns, scores, is_binding=True)

@@ -150,6 +150,7 @@ def test_one_vs_rest_errors_are_costs_up_to_a_constant_of_the_sample():
     np.testing.assert_allclose(counted - np.diag(counted)[:, np.newaxis], COSTS)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight is one number for each class")
 def test_sample_weights_multiply_costs():
     X, y, group = draw_plain(seed=2)
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))

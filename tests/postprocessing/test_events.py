@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair._fitting.input import TrainingData
 from skfair._groups import check_groups
-from skfair._postprocessing.events import find_events, group_codes
+from skfair._postprocessing.events import find_events, group_codes, merge_rare_combinations
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -86,12 +86,61 @@ def test_overlapping_groups_are_unions_of_codes():
     members = sparse.csr_array(
         np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 0]], dtype=bool)
     )
-    data = make_training(members)
-    codes = group_codes(data.samples.groups)
+    codes = group_codes(make_training(members).samples.groups)
     assert len(set(codes)) == 4
     assert codes[0] == codes[5]
     assert codes[1] == codes[4]
-    assert find_events([data], [DemographicParity()]).table.shape == (1, 1, 4, 1)
+
+
+def merge(table, folds=(), subsets=None):
+    """Codes of combinations of attributes, bounded each, by a table of (labels, n_samples)."""
+    labels = np.repeat([one for one, _ in table], [size for _, size in table], axis=0)
+    groups = check_groups(labels, n_samples=len(labels))
+    subsets = [np.ones(len(labels), dtype=bool)] if subsets is None else subsets
+    compared = [groups.single_attribute_groups()]
+    merged = merge_rare_combinations(group_codes(groups), compared, subsets, list(folds))
+    starts = np.cumsum([0, *(size for _, size in table)])[:-1]
+    return merged, merged.codes[starts].tolist()
+
+
+def test_a_rare_combination_counts_as_the_nearest():
+    table = [(("f", "x"), 50), (("f", "y"), 40), (("m", "x"), 60), (("m", "y"), 3)]
+    merged, codes = merge(table)
+    # (m, y) differs from (f, y) in the sex and from (m, x) in y, of which there are fewer samples.
+    assert codes[3] == codes[1]
+    assert len(set(codes)) == len(merged.representatives) == 3
+    # Each code stands for a combination that is not rare.
+    names = merged.compared.names
+    for code, row in enumerate(merged.compared.members):
+        assert row.sum() == 2
+        representative = merged.representatives[code]
+        assert merged.codes[representative] == code
+        assert representative < 150
+    assert len(names) == 4
+    # Ten samples are enough.
+    _, codes = merge([*table[:3], (("m", "y"), 10)])
+    assert len(set(codes)) == 4
+
+
+def test_no_compared_group_loses_all_of_its_combinations():
+    table = [(("f", "x"), 50), (("m", "x"), 60), (("f", "z"), 4), (("m", "z"), 6)]
+    merged, codes = merge(table)
+    assert codes[2] == codes[3]
+    assert len(set(codes)) == 3
+    assert merged.compared.members.any(axis=0).all()
+    # The only combination of a group stays as it is.
+    _, codes = merge([*table[:2], (("f", "z"), 4)])
+    assert len(set(codes)) == 3
+
+
+def test_folds_and_subsets_make_combinations_rare():
+    table = [(("f", "x"), 50), (("f", "y"), 50), (("m", "x"), 50), (("m", "y"), 20)]
+    rows = np.arange(170)
+    _, codes = merge(table, folds=[(rows[:150], rows[150:]), (rows[20:], rows[:20])])
+    assert len(set(codes)) == 3
+    positives = (rows % 50 < 25) & (rows < 155)  # five of the last combination
+    _, codes = merge(table, subsets=[positives])
+    assert len(set(codes)) == 3
 
 
 def test_one_group_has_no_features():
