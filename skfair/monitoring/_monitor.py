@@ -45,12 +45,9 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import Window, find_delay
 from skfair.monitoring._settings import Settings, check_settings
 from skfair.monitoring._state import (
-    AboveHypotheses,
-    BelowHypotheses,
     CellEvidence,
     Comparison,
     DifferenceHypotheses,
-    DistanceHypotheses,
     GapEvidence,
     MeanHypotheses,
     RatioHypotheses,
@@ -70,15 +67,14 @@ if TYPE_CHECKING:
 # Monitors as text in JSON.
 
 
-_VERSION = 9
+_VERSION = 10
 """Version of the format; others are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(AboveHypotheses, BelowHypotheses, DistanceHypotheses, RatioHypotheses),
-        *(Row, Settings, State, MeanHypotheses, Statement, Window),
+        *(MeanHypotheses, RatioHypotheses, Row, Settings, State, Statement, Window),
     )
 }
 """Classes that a file may name, besides the public constraints."""
@@ -265,12 +261,10 @@ class GapMonitor(BaseEstimator):
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
         means between groups (``reference="groups"``, ``aggregate="max"``) or their ``ratio``, whose
-        gap is 1 minus the smallest ratio of two groups, one side of a reference group (a
-        ``reference`` by attribute with a ``direction``), or
+        gap is 1 minus the smallest ratio of two groups, or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
-        :class:`~skfair.constraints.MinimumRate`, or "calibration"
-        (:class:`~skfair.constraints.Calibration`). With ``attributes="each"`` the values of each
-        attribute are compared with one another, not with those of other attributes. Its
+        :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
+        attribute are compared with one another, not with the values of other attributes. Its
         ``min_group_size``, if it has a number, counts in place of that of the monitor.
     tolerance : float, default=None
         Largest gap allowed: a fraction for rates, else in units of the mean. (A ratio r of the
@@ -305,9 +299,7 @@ class GapMonitor(BaseEstimator):
     value_range : tuple of two floats, default=(0.0, 1.0)
         Smallest and largest value that is averaged, for constraints on scores, predicted numbers
         and losses. Rates of decisions, whose largest value is known, do not use it. With a ratio it
-        begins at 0. Of
-        "calibration" it is an outcome, 0 or 1, minus its probability, by default from -1 to 1. If
-        no probability is above b, (-b, 1) takes far fewer samples.
+        begins at 0.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
     windows : tuple of int, default=(1, 3, 6, 12)

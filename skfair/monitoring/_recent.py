@@ -201,7 +201,7 @@ def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) 
     pooled = pool_tables([table for one in batches for table in one.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    if settings.constraint.direction is not None or hypothesis.are_ratios:
+    if hypothesis.are_ratios:
         return None
     compared = find_compared(settings, pooled)
     # Groups without recent decisions do not change any more.
@@ -345,7 +345,7 @@ def find_compared(settings: MonitorSettings, pooled: dict[tuple[str, ...], np.nd
     compared = {}
     for key, (counts, weights, sums) in pooled.items():
         is_large = (counts >= settings.smallest_size) & (weights > 0)
-        codes = np.flatnonzero(settings.hypothesis.restrict(is_large))
+        codes = np.flatnonzero(is_large)
         if settings.hypothesis.count_contrasts(len(codes)):
             compared[key] = codes, counts[codes], sums[codes] / weights[codes]
     return compared

@@ -22,7 +22,6 @@ from skfair.monitoring._batches import (
     count_by_group,
     draw_blocks,
     evaluate_cohort,
-    list_references,
     make_generator_from_key,
     refuse_many_decimals,
     restore_time,
@@ -43,7 +42,6 @@ from skfair.monitoring._recent import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     from skfair._groups.groups import Groups
     from skfair._utils.api import GroupName
@@ -90,23 +88,13 @@ class DifferenceHypotheses:
     """Hypotheses on the differences of the means of groups, which are compared in pairs."""
 
     compares_group_pairs = True
-    are_distances = True
-    """Whether levels are distances of means, and not means themselves."""
+    """Whether levels are of differences of means, and not of means themselves."""
     are_ratios = False
     """Whether levels are 1 minus ratios of means, which have no unit."""
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on means of values that are scaled from this range."""
-        return cls()
 
     def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the ordered pairs whose difference, the first less the second, is bounded."""
         return ~np.eye(n_groups, dtype=bool)
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared, of those that are large enough."""
-        return is_large
 
     def _differences(self, means: np.ndarray) -> np.ndarray:
         """Differences of the pairs."""
@@ -141,22 +129,17 @@ class DifferenceHypotheses:
     def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
-        The upper end of the largest ratio is another line of c, as `_upper_end` says. Groups that
-        are the first of no pair have no upper end, and the second of none no lower one.
-        The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
+        The upper end of the largest ratio is another line of c, as `_upper_end` says. The lower end
+        c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
         """
         levels = np.asarray(level, dtype=np.float64)[..., np.newaxis]
         q, n, levels = np.broadcast_arrays(q, n, levels)
-        pairs = self.pairs(q.shape[-1])
-        has_high = pairs.any(axis=1)
-        has_low = pairs.any(axis=0)
-        low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
-        largest = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high)
+        low = np.min(q, axis=-1, initial=1.0, where=n > 0)
+        largest = np.max(q, axis=-1, initial=0.0, where=n > 0)
         high = self._lower_end(largest, levels[..., 0])
 
         def clip(c: np.ndarray) -> np.ndarray:
-            raised = np.where(has_low, np.maximum(q, c), q)
-            return np.where(has_high, np.minimum(raised, self._upper_end(c, levels)), raised)
+            return np.clip(q, c, self._upper_end(c, levels))
 
         projected = np.array(q)
         active = high > low
@@ -293,47 +276,11 @@ class RatioHypotheses(DifferenceHypotheses):
         return first, ratio * first
 
 
-class BelowHypotheses(DifferenceHypotheses):
-    """Hypotheses on how far groups are below the first group, which is the reference."""
-
-    def pairs(self, n_groups: int) -> np.ndarray:
-        """Mask of the pairs of the reference and another group."""
-        return super().pairs(n_groups) & (np.arange(n_groups) == 0)[:, np.newaxis]
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared; none without the reference."""
-        return is_large & is_large[..., :1]
-
-    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
-        """Number of pairs, all of which can differ by just the tolerance."""
-        return self.count_contrasts(n_groups)
-
-
-class AboveHypotheses(BelowHypotheses):
-    """Hypotheses on how far groups are above the first group, which is the reference."""
-
-    def pairs(self, n_groups: int) -> np.ndarray:
-        """Mask of the pairs of another group and the reference."""
-        return super().pairs(n_groups).T
-
-
 class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
-    are_distances = False
     are_ratios = False
-    n_sides = 1
-    """Contrasts of each group."""
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared, of those that are large enough."""
-        return is_large
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on means of values that are scaled from this range."""
-        return cls()
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
@@ -373,61 +320,6 @@ class MeanHypotheses:
             x, n, q, np.clip(np.maximum(q, levels), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
         )
         return np.where(is_open, log_e, 0.0)
-
-
-class DistanceHypotheses(MeanHypotheses):
-    """Hypotheses on the distance of the mean of each group from a `center`, on both sides."""
-
-    are_distances = True
-    n_sides = 2
-    center: float
-
-    def __init__(self, center: float) -> None:
-        self.center = center
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on the distance from 0 of values that are scaled from this range."""
-        return cls(-low / (high - low))
-
-    def tested_value(self, means: np.ndarray) -> float:
-        """The largest distance of these means, 0 without any."""
-        return float(np.max(np.abs(means - self.center), initial=0.0))
-
-    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
-        """Number of groups, each of which can be at one of its ends, or at both if they meet."""
-        return n_groups if tolerance > 0 else 2 * n_groups
-
-    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Lower limit of the largest distance, from limits of all means."""
-        return float(np.max(np.maximum(low - self.center, self.center - high), initial=0.0))
-
-    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Upper limit of the largest distance, from limits of all means."""
-        return float(np.max(np.maximum(high - self.center, self.center - low), initial=0.0))
-
-    def find_extremes(self, means: np.ndarray) -> tuple:
-        """Position of the mean that is furthest away."""
-        return (np.abs(means - self.center).argmax(),)
-
-    def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
-        """Means nearest to q whose distance is at most the level."""
-        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
-        nearest = np.clip(q, self.center - level, self.center + level)
-        return np.clip(nearest, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
-
-    def log_e_contrasts(
-        self, x: np.ndarray, n: np.ndarray, q: np.ndarray, levels: np.ndarray, is_open: np.ndarray
-    ) -> np.ndarray:
-        """Evidence of a batch against distances of at least each level, above and below.
-
-        It has the shape (..., n_groups, 2, n_levels).
-        """
-        x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
-        above = np.maximum(q, self.center + levels)
-        below = np.minimum(q, self.center - levels)
-        p = np.clip(np.concatenate((above, below), axis=-2), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
-        return np.where(is_open, log_likelihood_ratio(x, n, q, p), 0.0)
 
 
 def log_e_gap(hypothesis, x, n, q, level, fraction):
@@ -476,7 +368,7 @@ class CellEvidence:
         self.counts = np.zeros((2, *streams, 0))
         self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
         self.total, self.block = np.zeros((3, 0)), np.zeros((2, 0))
-        n_contrasts = 0 if hypothesis.compares_group_pairs else hypothesis.n_sides
+        n_contrasts = 0 if hypothesis.compares_group_pairs else 1
         self.log_e = np.zeros((*streams, 0, n_contrasts, len(levels)))
         self.log_max = self.log_e.copy()
 
@@ -549,8 +441,7 @@ class CellEvidence:
         """
         mask = compared[..., np.newaxis]
         if self.hypothesis.compares_group_pairs:
-            pairs = self.hypothesis.pairs(compared.shape[-1])  # type: ignore[union-attr]
-            mask = mask & compared[..., np.newaxis, :] & pairs
+            mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
         mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
 
@@ -687,7 +578,7 @@ class Comparison:
     name : str
         Name of the attribute.
     groups : list
-        Names of the groups in the order in which they joined, after the reference if there is one.
+        Names of the groups in the order in which they joined.
     cells : dict of str to CellEvidence
         Totals and evidence of each cell.
     gap : GapEvidence
@@ -709,10 +600,10 @@ class Comparison:
     times: list
     last_batch: int
 
-    def __init__(self, name, hypothesis, levels, tolerance, min_group_size, groups):
+    def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
         self.name, self.hypothesis, self.levels = name, hypothesis, levels
         self.tolerance, self.min_group_size = tolerance, min_group_size
-        self.groups = groups
+        self.groups = []
         self.times = []
         self.cells = {}
         self.gap = GapEvidence(len(levels), tolerance)
@@ -787,8 +678,7 @@ class Comparison:
 
     def is_compared(self, cell: CellEvidence) -> np.ndarray:
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
-        is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
-        return self.hypothesis.restrict(is_large)
+        return (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
 
     def estimate(self) -> float:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -997,7 +887,6 @@ class State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
         joined: dict = {}
-        references = list_references(settings.constraint, groups)
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
                 name,
@@ -1005,9 +894,7 @@ class State:
                 settings.levels,
                 settings.tolerance_position,
                 settings.smallest_size,
-                references[:1],
             )
-            references = references[1:]
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
             refuse_many_decimals(comparisons[name].groups)

@@ -488,7 +488,7 @@ class OverlappingCells(Constraint):
                     ratio=0.8, reference={"group": "a"}, direction="below"
                 )
             },
-            "without a ratio, one group",
+            "largest difference",
         ),
         (
             {"constraint": MeanParity(ratio=0.8), "tolerance": None, "value_range": (-1.0, 1.0)},
