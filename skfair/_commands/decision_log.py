@@ -38,6 +38,7 @@ from skfair._groups.groups import check_groups
 from skfair._groups.known import MISSING
 from skfair.audit._bins import bin_groups, find_group_bins, read_bins, warn_of_integers
 from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.monitoring._monitor import list_decision_times
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -366,7 +367,7 @@ def feed(monitor: GapMonitor, log: DecisionLog, by: str, takes_late: bool = Fals
         first, last = monitor.summary()["time"].iloc[[0, -1]]
         read = [last]
         is_new = log.periods > last
-        is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
+        is_late = ~is_new & ~log.periods.isin(list_decision_times(monitor))
         # Windows begin with the first period.
         _refuse_late_periods(log.periods[is_late & ~(takes_late & (log.periods > first))])
         for time in sorted(log.periods[is_late].unique()):
@@ -411,7 +412,7 @@ _MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
 def _refuse_distant_periods(monitor: GapMonitor, periods: pd.Series) -> None:
     """Raise for a few decisions that are years away from the others, such as in 2205."""
     counts = periods.value_counts()
-    known = monitor.decision_times_ if hasattr(monitor, "verdict_") else []
+    known = list_decision_times(monitor)
     times = pd.DatetimeIndex(sorted({*counts.index, *known}))
     gaps = np.flatnonzero(np.diff(times) > pd.Timedelta(365.25 * _MAX_YEARS_BETWEEN, "D"))
     for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 def add_monitor_options(monitor: ArgumentParser) -> None:
     """Add the options of ``python -m skfair monitor`` to its parser."""
     monitor.description = (
-        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
-        "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
-        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
+        "Gap of a file of decisions over time. The exit status is 3 if the verdict is "
+        '"contradicted", 0 otherwise, 1 with --require-shown if it is "open", and 2 after an error.'
+        " An alarm contradicts the tolerance until it is shown to be kept again."
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -121,13 +121,9 @@ def _run(options: Namespace) -> int:
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(results))
-    if monitor.verdict_ == "shown":
-        return 0
-    # An alarm stands until a certificate.
-    windows = monitor.windows_["verdict"]
-    if monitor.verdict_ == "contradicted" or (windows == "contradicted").any():
+    if monitor.verdict_ == "contradicted":
         return FINDING_STATUS
-    return OPEN_STATUS if options.require_shown else 0
+    return OPEN_STATUS if options.require_shown and monitor.verdict_ == "open" else 0
 
 
 def _check_state(options: Namespace) -> None:

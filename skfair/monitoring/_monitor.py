@@ -207,7 +207,10 @@ def _decode(value: Any, path: str) -> Any:
 # Monitor of a gap over time, valid at every look.
 
 
-_WINDOW_COLUMNS = ("n_batches", "start", "end", "gap", "low", "high", "verdict", "extremes")
+_WINDOW_COLUMNS = (
+    *("batch", "n_batches", "start", "end"),
+    *("gap", "low", "high", "is_above", "verdict", "extremes"),
+)
 
 _RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
@@ -318,53 +321,35 @@ class GapMonitor(BaseEstimator):
     Attributes
     ----------
     verdict_ : {"shown", "open", "contradicted"}
-        What is known after the last batch, in the words of a claim. "shown": there is a certificate
-        that the tolerance is kept. It is about the mean since the start or restart, and lapses
-        while a window is above the tolerance or has limits that exclude this mean. "contradicted":
-        an alarm was raised, and stands until the next certificate. "open": neither.
+        Whether the tolerance is kept now, in the words of a claim: the worst of what holds after
+        the last batch, which is the "state" of `summary`. "contradicted": an alarm was raised, and
+        the verdict has not been "shown" since, or a window contradicts the tolerance. "shown": no
+        window has a gap above the tolerance, and one shows that it is kept, or a certificate does
+        so for the mean since the start or the last alarm. "open": neither.
     windows_ : DataFrame
-        One row per window: "n_batches", "start" and "end" (times of decisions in its first and its
-        last batch), "gap", "low", "high"
-        (limits of the gap), "verdict" ("shown", "open" or "contradicted") and "extremes" (names,
-        means and samples of the two groups that differ most, or of the one with the largest mean).
-    evidence_for_ : float
-        E-value for the tolerance: the smallest of those of all pairs.
-    evidence_needed_ : float
-        E-value from which on the verdict is "shown", ``1 / (1 - confidence_level)`` over the
-        share :math:`w_k` of the error.
-    evidence_against_ : float
-        E-value against "the tolerance was never exceeded".
-    change_evidence_ : float
-        Statistic of the e-detector, to be compared with ``4 * run_length``, or without windows with
-        `run_length`.
-    was_exceeded_ : bool
-        Whether the evidence against was ever as large as ``1 / (1 - confidence_level)``.
+        One row per window of the last batch: "batch" (its number), "n_batches" (length of the
+        window), "start" and "end" (times of decisions in its first and its last batch), "gap",
+        "low", "high" (limits of the gap), "is_above" (whether the gap is above the tolerance,
+        perhaps by chance), "verdict" and "extremes" (names, means and samples of the two groups
+        that differ most, or of the one with the largest mean).
     alarms_ : DataFrame
         One row per alarm: "batch" (number of the row of `summary`), "time" (of the latest decisions
         that were counted then) and "since" (time of the decisions since which the tolerance was
         most likely exceeded).
     since_ : int, float, Timestamp or None
-        "since" of the first alarm after the last certificate, which does not move with later
+        "since" of the first alarm after the last verdict "shown", which does not move with later
         alarms; None without an alarm.
+    batches_to_alarm_ : int or None
+        About how many batches windows take to show a gap of twice the tolerance in half of all
+        cases; None if they never do. Batches have the mean size so far, all groups were equal, and
+        the smallest one with recent decisions changes. Known for differences of all groups only.
     left_out_ : list of str
         Names of the groups that have too few samples so far to be compared, with their attribute
         if several are compared.
-    n_batches_ : int
-        Number of batches. One `update` and the `update_labels` of the same time are one batch.
-    decision_times_ : list
-        Times of the batches of decisions, without those of late outcomes alone.
-    last_decisions_ : dict
-        Time, or without times the batch, of the last counted decisions about each group that the
-        last batch has none of, by pairs of attribute and name; without groups that are too small.
-    late_times_ : list
-        Times of decisions that came after later ones, by `update_late`.
     bins_ : dict
         Bins of numbers by attribute, named by their ends: those of the first batch.
     outstanding_ids_ : list
         Ids of the samples whose outcome has not come.
-    n_outstanding_ : int
-        Samples that are not counted yet, because their outcome or the end of their cohort's delay
-        is outstanding.
 
     References
     ----------
@@ -709,18 +694,6 @@ class GapMonitor(BaseEstimator):
         return names
 
     @property
-    def last_decisions_(self) -> dict:
-        """Time of the last decisions about each group that has none any more, see the class."""
-        frame = self.to_frame()
-        counted = frame[frame["n"] > 0]
-        column = "batch" if counted["time"].isna().all() else "time"
-        keys = ["attribute", "group"]
-        last = counted.groupby(keys, sort=False)[column].max()
-        n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
-        is_gone = (last < counted[column].max()) & (n >= self._settings.smallest_size)
-        return last[is_gone].to_dict()
-
-    @property
     def alarms_(self) -> pd.DataFrame:
         """One row per alarm, see the class."""
         self._check_updated()
@@ -728,41 +701,17 @@ class GapMonitor(BaseEstimator):
         return frame.assign(time=restore_times(frame["time"]), since=restore_times(frame["since"]))
 
     @property
-    def decision_times_(self) -> list:
-        """Times of the batches of decisions, without those of late outcomes alone."""
-        self._check_updated()
-        times = dict.fromkeys(row.time for row in self._state.rows if row.has_decisions)
-        return [*map(restore_time, times), *self.late_times_]
-
-    @property
-    def late_times_(self) -> list:
-        """Times of decisions that came after later ones, and that windows alone count."""
-        self._check_updated()
-        rows = self._state.rows
-        read = {row.time for row in rows if row.has_decisions}
-        times = dict.fromkeys(table[0] for row in rows for table in row.tables)
-        return [restore_time(time) for time in times if time not in read]
-
-    @property
     def batches_to_alarm_(self) -> int | None:
-        """Batches until windows show twice the tolerance in half of all cases; None for never.
-
-        The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one of those with recent decisions changes. It is known for differences of all
-        groups alone.
-        """
+        """Batches until windows show twice the tolerance, see the class."""
         self._check_updated()
         state = self._state
         return find_delay(self._settings, state.counted_batches, 2.0 * self._settings.tolerance)
 
     @property
     def windows_(self) -> pd.DataFrame:
-        """One row per window of the last batches, see the class."""
+        """One row per window of the last batch, see the class."""
         self._check_updated()
-        rows = map(vars, self._state.rows[-1].statement.windows)
-        frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
-        ends = {name: restore_times(frame[name]) for name in ("start", "end")}
-        return frame.assign(**ends)
+        return self._tabulate_windows(self._state.rows[-1:])
 
     def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.
@@ -783,24 +732,46 @@ class GapMonitor(BaseEstimator):
         frame = pd.DataFrame(rates, columns=_RATE_COLUMNS)
         return frame.assign(time=restore_times(frame["time"]))
 
-    def summary(self) -> pd.DataFrame:
-        """Gap, evidence and verdict after each batch.
+    def summary(self, *, by_window: bool = False) -> pd.DataFrame:
+        """Gap, evidence and verdict after each batch, or of each window.
+
+        Parameters
+        ----------
+        by_window : bool, default=False
+            True: one row per batch and window. False: one row per batch.
 
         Returns
         -------
         frame : DataFrame
             One row per batch with the columns "batch", "time", "counted_until", "n", "batch_gap",
-            "gap", "low", "high" (of `interval`), "evidence_for", "evidence_against",
-            "change_evidence", "verdict" and "n_outstanding". "n" and "batch_gap" are of the
-            decisions of this time that are counted by now, also where outcomes came later. The
-            others say what was known after the batch was read, of decisions up to "counted_until".
-            Of a `MinimumRate` gaps are the smallest rates, here and in `interval` and `windows_`.
+            "gap", "low", "high" (of `interval`), "evidence_for" (e-value for the tolerance: the
+            smallest of all pairs), "evidence_needed" (by a certificate), "evidence_against"
+            (e-value against "the tolerance was never exceeded"), "change_evidence" (statistic of
+            the e-detector, to be compared with ``4 * run_length``, or without windows with
+            `run_length`), "was_exceeded" (whether the evidence against was ever as large as
+            ``1 / (1 - confidence_level)``), "state", "verdict" and "n_outstanding" (samples that
+            are not counted yet, because their outcome or the end of their cohort's delay is
+            outstanding). "n" and "batch_gap" are of the decisions of this time that are counted by
+            now, also where outcomes came later. The others say what was known after the batch was
+            read, of decisions up to "counted_until".
+
+            With `by_window` the columns are those of `windows_`. Of a `MinimumRate` gaps are the
+            smallest rates, here and in `interval`.
         """
         self._check_updated()
+        if by_window:
+            return self._tabulate_windows(self._state.rows)
         rows = self._state.summarize(self._settings)
         frame = state_gaps(self._settings, pd.DataFrame(rows))
         times = {name: restore_times(frame[name]) for name in ("time", "counted_until")}
         return frame.assign(**times)
+
+    def _tabulate_windows(self, rows: list[Row]) -> pd.DataFrame:
+        """Return a row for each window of some batches."""
+        lines = [{"batch": row.number} | vars(one) for row in rows for one in row.statement.windows]
+        frame = state_gaps(self._settings, pd.DataFrame(lines, columns=_WINDOW_COLUMNS))
+        ends = {name: restore_times(frame[name]) for name in ("start", "end")}
+        return frame.assign(**ends)
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
         """Draw rates, gap, interval and verdict over time.
@@ -891,21 +862,12 @@ class GapMonitor(BaseEstimator):
 
     def _set_state(self, settings, state):
         """Replace the state and all attributes at once; whatever fails before leaves them as is."""
-        row = state.rows[-1]
-        statement = row.statement
         vars(self).update(
             _settings=settings,
             _state=state,
-            verdict_=statement.verdict,
-            evidence_for_=statement.evidence_for,
-            evidence_against_=statement.evidence_against,
-            evidence_needed_=statement.evidence_needed,
-            change_evidence_=statement.change_evidence,
-            was_exceeded_=statement.was_exceeded,
+            verdict_=state.rows[-1].statement.verdict,
             since_=restore_time(state.since),
             bins_={state.attributes[place]: one.texts for place, one in state.bins.items()},
-            n_batches_=row.number,
-            n_outstanding_=row.n_outstanding,
         )
         return self
 
@@ -923,3 +885,40 @@ def _check_settings(monitor: GapMonitor) -> Settings:
             f"{join_names(first)}. Set them back, or create another monitor."
         )
     return settings
+
+
+def list_decision_times(monitor: GapMonitor) -> list:
+    """Return the times of the decisions that a monitor has read; none before the first batch."""
+    if not hasattr(monitor, "verdict_"):
+        return []
+    times = dict.fromkeys(row.time for row in monitor._state.rows if row.has_decisions)
+    return [*map(restore_time, times), *list_late_times(monitor)]
+
+
+def list_late_times(monitor: GapMonitor) -> list:
+    """Return the times of decisions that came after later ones, and that only windows count."""
+    rows = monitor._state.rows
+    read = {row.time for row in rows if row.has_decisions}
+    times = dict.fromkeys(table[0] for row in rows for table in row.tables)
+    return [restore_time(time) for time in times if time not in read]
+
+
+def has_upper_limit(monitor: GapMonitor) -> bool:
+    """Return whether the gap so far has an upper limit below the largest possible gap."""
+    return bool(monitor._state.rows[-1].statement.high < monitor._settings.unscale(1.0))
+
+
+def find_last_decisions(monitor: GapMonitor) -> dict:
+    """Return when the last decisions about each group were made that has none any more.
+
+    Keys are pairs of attribute and name. Values are times, or numbers of batches without times.
+    Groups that are too small to be compared are left out.
+    """
+    frame = monitor.to_frame()
+    counted = frame[frame["n"] > 0]
+    column = "batch" if counted["time"].isna().all() else "time"
+    keys = ["attribute", "group"]
+    last = counted.groupby(keys, sort=False)[column].max()
+    n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
+    is_gone = (last < counted[column].max()) & (n >= monitor._settings.smallest_size)
+    return last[is_gone].to_dict()

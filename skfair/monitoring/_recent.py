@@ -43,6 +43,8 @@ class Window:
         "contradicted" if the lower limit exceeds the tolerance, "shown" if the upper one does not.
         Both hold of the pooled rates, and of rates in which a batch has the same weight in all
         groups.
+    is_above : bool
+        Whether the gap is above the tolerance, perhaps by chance.
     extremes : list of tuples
         Name, mean and samples of the two groups that differ most, or of the one with the largest
         mean. The cell stands before the name, if there are several.
@@ -56,6 +58,7 @@ class Window:
     low: float
     high: float
     verdict: Verdict
+    is_above: bool
     extremes: list
 
 
@@ -177,11 +180,6 @@ def judge_windows(
     return [window for window in windows if window is not None]
 
 
-def differ_from_mean(windows: list[Window], gap: float) -> bool:
-    """Whether a window is above the tolerance, or excludes the gap since the start."""
-    return any(one.verdict == "contradicted" for one in windows) or exclude_gap(windows, gap)
-
-
 def exclude_gap(windows: list[Window], gap: float) -> bool:
     """Whether the limits of a window exclude the gap since the start."""
     return any(not one.low <= gap <= one.high for one in windows)
@@ -271,6 +269,7 @@ def _judge_window(
         low=settings.unscale(low),
         high=settings.unscale(high),
         verdict=find_verdict(is_shown, is_contradicted),
+        is_above=bool(gap > settings.scaled_tolerance),
         extremes=_find_extremes(settings, comparisons, widest, *compared[widest]),
     )
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._statistics.exact import constrained_rate
-from skfair._statistics.gaps import Verdict, find_verdict
 from skfair._statistics.limits_of_rates import combine_margins
 from skfair._utils.checks import join_names, warn
 from skfair.audit._tables import group_text
@@ -31,7 +30,6 @@ from skfair.monitoring._batches import (
 )
 from skfair.monitoring._recent import (
     add_tables,
-    differ_from_mean,
     exclude_gap,
     find_compared,
     group_by_decision,
@@ -39,11 +37,13 @@ from skfair.monitoring._recent import (
     list_counted,
     pool_tables,
 )
+from skfair.monitoring._verdicts import VERDICTS, find_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skfair._groups.groups import Groups
+    from skfair._statistics.gaps import Verdict
     from skfair._utils.api import GroupName
     from skfair.monitoring._batches import Cohort, MonitorSettings
     from skfair.monitoring._recent import Decisions
@@ -725,8 +725,13 @@ class Statement:
     evidence_against: float
     change_evidence: float
     was_exceeded: bool
-    verdict: Verdict
+    state: str
     windows: list
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in this state."""
+        return VERDICTS[self.state]
 
 
 @dataclass(frozen=True, eq=False)
@@ -811,7 +816,10 @@ class State:
 
     def summarize(self, settings: MonitorSettings) -> Iterator[dict[str, float | str | None]]:
         """Yield the lines of `GapMonitor.summary`."""
-        names = "low", "high", "evidence_for", "evidence_against", "change_evidence", "verdict"
+        names = (
+            *("low", "high", "evidence_for", "evidence_needed", "evidence_against"),
+            *("change_evidence", "was_exceeded", "state", "verdict"),
+        )
         for row, decided in zip(self.rows, group_by_decision(self.rows), strict=True):
             counts: dict = {}
             for _, attribute, _, table in decided.tables:
@@ -935,27 +943,46 @@ def advance_state(settings, state, row, cohorts):
     counted = list_counted(rows, len(state.outstanding) > 0)
     windows = judge_windows(settings, comparisons, counted)
     last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
-    statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm)
+    statement, is_alarm = judge(
+        settings, comparisons, n_restarts, was_exceeded, windows, last_alarm
+    )
     # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
-    is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
-    if is_again or (statement.verdict == "open" and _alarm_stands(rows[:-1], alarms)):
-        statement = replace(statement, verdict="contradicted")
-    elif statement.verdict == "contradicted":
+    is_again = bool(alarms) and (settings.run_length is None or alarms[-1]["batch"] == row.number)
+    if is_alarm and not is_again:
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
         since = _find_first_excess(settings, counted, best.start_of_excess())
         alarm = {"time": _last_decision_time(row), "since": since}
         alarms = [*alarms, {"batch": row.number} | alarm]
     counted_until = counted[-1].time if counted else None
     rows[-1] = replace(row, counted_until=counted_until, statement=statement)
+    rows[-1] = _find_row_state(settings, rows, alarms)
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
-def _alarm_stands(rows: list[Row], alarms: list[dict[str, Any]]) -> bool:
-    """Whether no certificate has followed the last alarm."""
+def _find_row_state(
+    settings: MonitorSettings, rows: list[Row], alarms: list[dict[str, Any]]
+) -> Row:
+    """Return the last row with the state of its windows, its evidence and the alarms."""
+    last = rows[-1]
+    statement = last.statement
+    # Without run_length nothing restarts after the alarm, so that no certificate follows it.
+    may_certify = settings.run_length is not None or not alarms
+    state = find_state(
+        statement.windows,
+        is_certified=may_certify and statement.evidence_for >= statement.evidence_needed,
+        is_mean_excluded=exclude_gap(statement.windows, statement.estimate),
+        has_alarm=bool(alarms) and alarms[-1]["batch"] == last.number,
+        is_alarm_standing=_is_alarm_standing(rows[:-1], alarms),
+    )
+    return replace(last, statement=replace(statement, state=state))
+
+
+def _is_alarm_standing(earlier: list[Row], alarms: list[dict[str, Any]]) -> bool:
+    """Return whether there is an alarm, and no earlier row after it shows the tolerance."""
     if not alarms:
         return False
-    later = [row.statement for row in rows[alarms[-1]["batch"] :]]
-    return all(one is None or one.verdict != "shown" for one in later)
+    later = earlier[alarms[-1]["batch"] :]
+    return all(row.statement.verdict != "shown" for row in later)
 
 
 def _find_first_excess(
@@ -998,13 +1025,11 @@ def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> 
         rows[position],
         tables=[(*key, table) for key, table in tables.items()],
     )
-    # The last statement has the windows of now; a certificate may lapse, and no alarm is raised.
+    # The last statement has the windows of now, and no alarm is raised.
     counted = list_counted(rows, len(state.outstanding) > 0)
     windows = judge_windows(settings, state.comparisons, counted)
-    last = rows[-1].statement
-    has_lapsed = last.verdict == "shown" and differ_from_mean(windows, last.estimate)
-    verdict = "open" if has_lapsed else last.verdict
-    rows[-1] = replace(rows[-1], statement=replace(last, windows=windows, verdict=verdict))
+    rows[-1] = replace(rows[-1], statement=replace(rows[-1].statement, windows=windows))
+    rows[-1] = _find_row_state(settings, rows, state.alarms)
     return replace(state, rows=rows)
 
 
@@ -1028,9 +1053,10 @@ def _last_decision_time(row: Row) -> int | str | None:
 
 
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
-    """What the evidence says after so many restarts; `was_exceeded` is what it said before.
+    """Return what the evidence says after so many restarts, and whether it raises an alarm.
 
-    `last_alarm` is the number of the batch of the last alarm, 0 without any.
+    `was_exceeded` is what it said before, and `last_alarm` the number of the batch of the last
+    alarm, 0 without any. The state of the statement is open until alarms are known.
     """
     comparisons = list(comparisons.values())
     gaps = [one.gap for one in comparisons]
@@ -1056,9 +1082,7 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
     has_changed = not low <= estimate <= high or exclude_gap(recent, gap)
     if has_changed or (is_alarm and high <= settings.scaled_tolerance):
         low, high = (low if low <= estimate else 0.0), 1.0
-    # A certificate is about the mean since the start, and lapses where recent batches differ.
-    is_shown = log_for_tolerance >= log_needed and not differ_from_mean(windows, gap)
-    return Statement(
+    statement = Statement(
         estimate=gap,
         low=settings.unscale(low),
         high=settings.unscale(high),
@@ -1067,9 +1091,10 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
         evidence_against=_to_e_value(log_against),
         change_evidence=change,
         was_exceeded=bool(was_exceeded),
-        verdict=find_verdict(is_shown, is_alarm),
+        state="open",
         windows=windows,
     )
+    return statement, is_alarm
 
 
 def _find_certificates(settings: MonitorSettings, comparisons: list) -> np.ndarray:

@@ -12,6 +12,7 @@ from skfair._statistics.limits_of_rates import rate_limits
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor
+from skfair.monitoring._monitor import list_decision_times
 from skfair.monitoring._recent import find_alarm_error
 
 RUN_LENGTH = 100
@@ -217,10 +218,10 @@ def test_late_decisions_count_in_windows_and_in_no_evidence():
     window = monitor.windows_.iloc[0]
     assert window["gap"] == pytest.approx(0.15) and plain.windows_.iloc[0]["gap"] == 0.0
     assert [n for *_, n in window["extremes"]] == [2000, 2000]
-    for name in ("evidence_for_", "evidence_against_", "change_evidence_", "n_batches_"):
-        assert getattr(monitor, name) == getattr(plain, name)
+    names = ["evidence_for", "evidence_against", "change_evidence"]
+    pd.testing.assert_frame_equal(monitor.summary()[names], plain.summary()[names])
     assert monitor.interval() == plain.interval() and not len(monitor.alarms_)
-    assert 2 in monitor.decision_times_ and monitor.to_frame()["time"].tolist().count(2) == 2
+    assert 2 in list_decision_times(monitor) and monitor.to_frame()["time"].tolist().count(2) == 2
     # It is stored, and later batches go on from it.
     resumed = GapMonitor.from_json(monitor.to_json())
     pd.testing.assert_frame_equal(resumed.windows_, monitor.windows_)
@@ -236,8 +237,9 @@ def test_a_certificate_lapses_by_late_decisions():
     labels = np.repeat(["a", "b"], 2000)
     decisions = np.repeat([0, 1], 2000)
     monitor.update_late(None, decisions, sensitive_features=labels, time=18)
-    assert monitor.verdict_ == "open"
-    assert monitor.windows_.iloc[0]["verdict"] == "contradicted"
+    assert monitor.verdict_ == monitor.windows_.iloc[0]["verdict"] == "contradicted"
+    assert monitor.summary()["state"].iloc[-1] == "window contradicted"
+    assert not len(monitor.alarms_)
 
 
 def test_late_decisions_are_early_and_complete():
