@@ -40,7 +40,6 @@ from skfair.monitoring._monitor import (
     list_decision_times,
     list_late_times,
 )
-from skfair.monitoring._verdicts import VERDICTS
 from skfair.plotting._gap_monitor import MAX_DRAWN_GROUPS, pool_rates
 
 if TYPE_CHECKING:
@@ -264,7 +263,7 @@ def _describe_verdict(monitor: GapMonitor, period: str, min_published: int | Non
     when = _STATE_CLAUSES[state](monitor, period)
     if state == "window above" and is_published:
         when += _describe_excess(monitor)
-    return verdict_text(VERDICTS[state], quantity, bound, attributes, when + gone)
+    return verdict_text(monitor.verdict_, quantity, bound, attributes, when + gone)
 
 
 def _describe_last_gap(monitor: GapMonitor, period: str) -> str:
@@ -591,8 +590,8 @@ def _write_gaps(quantity: Quantity, row: Any) -> tuple[str, str]:
     values = row._asdict()
     so_far = value_cell(quantity, values, "gap")
     text = so_far if isinstance(so_far, str) else " ".join(so_far)
-    own = value_cell(quantity, values | {"gap": row.batch_gap}, "gap")
-    return own if isinstance(own, str) else own[0], text
+    of_batch = value_cell(quantity, values | {"gap": row.batch_gap}, "gap")
+    return of_batch if isinstance(of_batch, str) else of_batch[0], text
 
 
 def _has_restarted(monitor: GapMonitor) -> bool:

@@ -10,8 +10,7 @@ import pytest
 from skfair.__main__ import main
 from skfair._commands.monitor_page import describe_state
 from skfair.monitoring import GapMonitor
-from skfair.monitoring._recent import Window
-from skfair.monitoring._verdicts import VERDICTS, find_state
+from skfair.monitoring._verdicts import VERDICTS
 
 TOLERANCE = 0.1
 
@@ -72,31 +71,6 @@ def test_the_first_sentence_is_true_of_the_last_month(kind, seed):
             assert (np.nanmax(rates, axis=1) - np.nanmin(rates, axis=1)).max() > TOLERANCE
 
 
-def window(verdict, is_above=False, n_batches=1):
-    return Window(n_batches, 1, 1, 1, 0.0, 0.0, 1.0, verdict, is_above, [])
-
-
-ALL = {
-    "alarm": ([window("contradicted")], {"has_alarm": True, "is_alarm_standing": True}),
-    "alarm stands": ([window("open")], {"is_alarm_standing": True}),
-    "window contradicted": ([window("shown"), window("contradicted")], {}),
-    "window above": ([window("open", is_above=True), window("shown")], {}),
-    "all windows shown": ([window("shown"), window("shown")], {"is_alarm_standing": True}),
-    "some windows shown": ([window("open"), window("shown")], {}),
-    "start shown": ([window("open")], {"is_certified": True}),
-    "windows open": ([window("open")], {"is_certified": True, "is_mean_excluded": True}),
-    "open": ([], {}),
-}
-
-
-@pytest.mark.parametrize("state", ALL)
-def test_states(state):
-    windows, facts = ALL[state]
-    names = ("is_certified", "is_mean_excluded", "has_alarm", "is_alarm_standing")
-    assert find_state(windows, **dict.fromkeys(names, False) | facts) == state
-    assert set(ALL) == set(VERDICTS)
-
-
 def write_log(path, n_months):
     """Two years of 300 decisions of each group a month, with six months of a gap of .25."""
     rng = np.random.default_rng(4)
@@ -113,14 +87,14 @@ def write_log(path, n_months):
 def test_sentence_verdict_picture_and_status_agree_in_every_month(tmp_path, capsys):
     file, page = str(tmp_path / "log.csv"), tmp_path / "page.html"
     options = "--sensitive sex --time day --prediction hired --tolerance .1 --require-shown"
-    seen = set()
+    verdicts = set()
     for n_months in range(1, 28, 2):
         write_log(file, n_months)
         columns = [*options.split(), "--repeats", "keep"]
         status = main(["monitor", file, *columns, "--out", str(page), "--json", "-"])
         results = json.loads(capsys.readouterr().out)
         verdict, text = results["verdict"], page.read_text().replace("&nbsp;", " ")
-        seen.add(verdict)
+        verdicts.add(verdict)
         assert verdict == VERDICTS[results["state"]] == results["batches"][-1]["verdict"]
         assert results["findings"][0].startswith(WORDS[verdict])
         assert status == {"shown": 0, "open": 1, "contradicted": 3}[verdict]
@@ -130,7 +104,7 @@ def test_sentence_verdict_picture_and_status_agree_in_every_month(tmp_path, caps
             months = "month" if one["n_batches"] == 1 else f"{one['n_batches']} months"
             (line,) = [line for line in results["findings"] if line.startswith(f"Last {months} (")]
             assert line.split(" (of ")[0] in text
-    assert seen == set(WORDS)
+    assert verdicts == set(WORDS)
 
 
 def test_each_window_of_each_batch_has_a_row():
