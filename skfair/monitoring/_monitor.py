@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import json
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ from skfair.monitoring._state import (
 from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from skfair._utils.tables import TableLike
 
@@ -80,8 +80,41 @@ _STORABLE_CLASSES = {
 """Classes that a file may name, besides the public constraints."""
 
 
-_SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedelta}
-"""Functions that read values from text."""
+class _TextForm(NamedTuple):
+    """How values of a type become text, and are read from it."""
+
+    type: type
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+_TEXT_FORMS = {
+    "float": _TextForm(float, str, float),
+    "date": _TextForm(date, date.isoformat, date.fromisoformat),
+    "datetime": _TextForm(datetime, datetime.isoformat, datetime.fromisoformat),
+    "time": _TextForm(pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+    "datetime64": _TextForm(np.datetime64, str, np.datetime64),
+    "timedelta": _TextForm(
+        timedelta,
+        lambda value: pd.Timedelta(value).isoformat(),
+        lambda text: pd.Timedelta(text).to_pytimedelta(),
+    ),
+    "timedelta64": _TextForm(
+        np.timedelta64,
+        lambda value: pd.Timedelta(value).isoformat(),
+        lambda text: pd.Timedelta(text).to_timedelta64(),
+    ),
+    "duration": _TextForm(pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
+    "period": _TextForm(
+        pd.Period,
+        lambda value: f"{value.freqstr} {value}",
+        lambda text: pd.Period(text.split(" ", 1)[1], freq=text.split(" ", 1)[0]),
+    ),
+}
+"""Forms of dates, times and infinite numbers, which labels of groups may be, by name."""
+
+_FORM_NAMES = {one.type: name for name, one in _TEXT_FORMS.items()}
+"""Names of these forms by the type, which must be the same."""
 
 
 def seal(stored: dict[str, Any]) -> dict[str, Any]:
@@ -113,12 +146,11 @@ def decode_content(text: str, names: list[str]) -> dict[str, Any]:
 
 def _encode_state(value: Any) -> Any:
     """A value as JSON knows it; other types become objects that name their type."""
-    if isinstance(value, timedelta | np.timedelta64):
-        return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return {"type": "float", "value": str(value)}
+    name = _FORM_NAMES.get(type(value))
+    if name is not None and not (name == "float" and np.isfinite(value)):
+        return {"type": name, "value": _TEXT_FORMS[name].write(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -131,8 +163,6 @@ def _encode_state(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         layout = {"dtype": str(value.dtype), "shape": list(value.shape)}
         return {"type": "array", **layout, "value": _encode_state(value.ravel().tolist())}
-    if hasattr(value, "isoformat"):
-        return {"type": "time", "value": value.isoformat()}
     name = type(value).__name__
     content = None
     if name in _STORABLE_CLASSES:
@@ -188,8 +218,8 @@ def _decode(value: Any, path: str) -> Any:
     kind, content = value["type"], value["value"]
     if kind == "array":
         return np.array(_decode(content, path), dtype=value["dtype"]).reshape(value["shape"])
-    if kind in _SCALAR_DECODERS:
-        return _SCALAR_DECODERS[kind](content)
+    if kind in _TEXT_FORMS:
+        return _TEXT_FORMS[kind].read(content)
     if kind == "tuple":
         return tuple(_decode(content, path))
     if kind == "dict":

@@ -142,14 +142,18 @@ def test_errors_about_options_are_one_sentence(path, capsys, monkeypatch, more, 
     assert not path.with_suffix(".html").exists()
 
 
-def test_dates_of_two_time_zones_belong_to_the_period_of_their_own_clock(tmp_path, capsys):
+def test_months_of_one_zone_are_those_of_its_clock_and_two_zones_are_refused(tmp_path, capsys):
     path = tmp_path / "log.csv"
-    LOG.assign(
-        date=["2026-01-31T23:30:00+02:00", "2026-01-31 12:00Z", "2026-02-01T00:30-05:00"] * (N // 3)
-    ).to_csv(path, index=False)
-    page = run(path)
-    assert "in 2 batches, from 2026-01-01 to 2026-02-01" in capsys.readouterr().out
-    assert page.count('class="hole"') == 2
+    # Winter and summer time of one zone: the last hours of January and of June.
+    dates = ["2026-01-31T23:30:00+01:00", "2026-02-01T00:30:00+01:00", "2026-06-30T23:30:00+02:00"]
+    LOG.assign(date=dates * (N // 3)).to_csv(path, index=False)
+    run(path)
+    assert "in 6 batches, from 2026-01-01 to 2026-06-01" in capsys.readouterr().out
+    dates[2] = "2026-02-01T00:30-05:00"
+    LOG.assign(date=dates * (N // 3)).to_csv(path, index=False)
+    with pytest.raises(SystemExit):
+        run(path)
+    assert r"of one zone, but end in +01:00 (row 1), -05:00 (row 3)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

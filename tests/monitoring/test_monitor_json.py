@@ -1,6 +1,7 @@
 """Monitors as JSON: round trips, and texts that are damaged."""
 
 import json
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -199,3 +200,27 @@ def test_objects_have_the_fields_that_are_written():
     comparison = monitor._state.comparisons["group"]
     for one in (comparison, comparison.gap, comparison.cells["all"], monitor._state.outstanding):
         assert list(vars(one)) and set(vars(one)) == set(type(one).__annotations__)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [date(2020, 1, 1), date(2021, 1, 1)],
+        [datetime(2020, 1, 1, 5), datetime(2021, 1, 1)],
+        [pd.Timestamp("2020-01-01", tz="UTC"), pd.Timestamp("2021-01-01", tz="UTC")],
+        [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
+        [pd.Period("2020-01", "M"), pd.Period("2021-01", "M")],
+        [timedelta(days=1), timedelta(hours=5)],
+        [pd.Timedelta(1, "D"), pd.Timedelta(2, "h")],
+    ],
+)
+def test_groups_that_are_dates_go_on_after_a_file(labels):
+    column = np.empty((80, 1), dtype=object)
+    column[:, 0] = labels * 40
+    decisions = np.tile([1, 0, 0, 1], 20)
+    first = GapMonitor("demographic_parity", 0.2).update(None, decisions, sensitive_features=column)
+    resumed = GapMonitor.from_json(first.to_json())
+    for monitor in (first, resumed):
+        monitor.update(None, decisions, sensitive_features=column)
+    assert sorted(resumed.to_frame()["group"].unique()) == sorted(labels)
+    pd.testing.assert_frame_equal(resumed.summary(), first.summary())
