@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.sizes import smallest
+from benchmarks.tables import Check, Report
 from skfair._statistics.limits_of_rates import rate_limits
 from skfair.monitoring._recent import find_alarm_error
 from skfair.monitoring._state import (
@@ -16,7 +18,8 @@ from skfair.monitoring._state import (
 N_MONTHS, TOLERANCE = 60, 0.1
 WINDOWS = (1, 3, 6, 12)
 MIN_SIZE = 30  # samples of a group that is compared, as GapMonitor's default
-RUN_LENGTHS = (100, 300, 1000)
+DEFAULT, RUN_LENGTHS = 300, (100, 300, 1000)
+N_STREAMS = {5: 1000, 1: 50}  # by the runs of the budget
 DRIFT = 0.25  # of CUSUM, in standard errors: half of a change that it is to see
 
 
@@ -172,48 +175,73 @@ def find_alarms(case, n_streams):
     return months, track_plain_charts(n, positives)
 
 
-def describe_delay(months, change):
-    """Median of the months until the alarm, and shares within 3 and 12, without earlier alarms."""
-    later = months[months >= change]
-    delays = np.where(later < N_MONTHS, later - change + 1.0, np.inf)
-    return {
-        "median": float(np.median(delays)),
-        "within 3": float(np.mean(delays <= 3)),
-        "within 12": float(np.mean(delays <= 12)),
-    }
+def find_shares(months, change):
+    """Shares of streams with an alarm within 3 and 12 months of the change, and without any.
 
-
-def describe_years(n_streams):
-    """Records of all cases: shares of streams with a false alarm, then delays after a change.
-
-    Limits of the plain charts are those at which as many streams of a gap of just the tolerance,
-    with the same numbers of samples, have a false alarm as with the default run length.
+    Streams with an earlier alarm do not count.
     """
-    records = []
-    limits = {}
-    for case in NULL_CASES:
-        months, charts = find_alarms(case, n_streams)
-        facts = _list_facts(case)
-        shares = {f"run length {one}": np.mean(months[one] < N_MONTHS) for one in RUN_LENGTHS}
-        if case.gaps is EDGE:
-            share = shares["run length 300"]
-            limits[facts["groups"], case.n_samples] = [
-                np.quantile(chart[-1], 1.0 - share, method="higher") for chart in charts
-            ]
-        records.append({"figure": "false alarms in five years"} | facts | shares)
-    for case in CHANGE_CASES:
-        months, charts = find_alarms(case, n_streams)
-        facts = _list_facts(case)
-        methods = {f"run length {one}": months[one] for one in RUN_LENGTHS}
-        edges = limits[facts["groups"], case.n_samples]
-        for name, chart, limit in zip(("CUSUM", "z-test"), charts, edges, strict=True):
-            methods[name] = find_first(chart > limit)
-        for name, first in methods.items():
-            delay = describe_delay(first, case.change)
-            records.append({"figure": "excess"} | facts | {"method": name} | delay)
-    return records
+    later = months[months >= change]
+    return [np.mean(later < change + 3), np.mean(later < change + 12), np.mean(later == N_MONTHS)]
+
+
+def describe_null(case, n_streams):
+    """Record of false alarms within five years, and the limits of the plain charts.
+
+    With these limits as many streams have a false alarm as with the default.
+    """
+    months, charts = find_alarms(case, n_streams)
+    shares = {f"run length {one}": np.mean(months[one] < N_MONTHS) for one in RUN_LENGTHS}
+    share = shares[f"run length {DEFAULT}"]
+    limits = [np.quantile(chart[-1], 1.0 - share, method="higher") for chart in charts]
+    return {"figure": "false alarms"} | _list_facts(case) | shares, limits
+
+
+def describe_excess(case, limits, n_streams):
+    """Record of the months until an excess is seen, by run length and by the plain charts."""
+    months, charts = find_alarms(case, n_streams)
+    methods = {f"run length {one}": months[one] for one in RUN_LENGTHS}
+    for name, chart, limit in zip(("CUSUM", "z-test"), charts, limits, strict=True):
+        methods[name] = find_first(chart > limit)
+    record = {"figure": "excess"} | _list_facts(case)
+    for name, first in methods.items():
+        soon, late, never = find_shares(first, case.change)
+        record |= {f"{name}: 3": soon, f"{name}: 12": late, f"{name}: never": never}
+    return record
 
 
 def _list_facts(case):
     """What a record says of a case."""
-    return {"case": case.name, "groups": len(case.shares), "samples a month": case.n_samples}
+    return {"case": case.name, "groups": len(case.shares), "samples": case.n_samples}
+
+
+@smallest(N_STREAMS={1: 4}, NULL_CASES=NULL_CASES[:2], CHANGE_CASES=CHANGE_CASES[:1])
+def monitored_years(budget):
+    """False alarms of a default monitor in five years, and months until an excess is seen."""
+    n_streams = N_STREAMS[budget.n_runs]
+    nulls, excesses, limits = [], [], {}
+    for case in NULL_CASES:
+        record, edges = describe_null(case, n_streams)
+        nulls.append(record | {"streams": n_streams})
+        if case.gaps is EDGE:
+            limits[case.shares, case.n_samples] = edges
+    for case in CHANGE_CASES:
+        edges = limits[case.shares, case.n_samples]
+        excesses.append(describe_excess(case, edges, n_streams) | {"streams": n_streams})
+    default = f"run length {DEFAULT}"
+    at_tolerance, at_half = (
+        [one[default] for one in nulls if one["case"] == name] for name in ("gap .10", "gap .05")
+    )
+    late = [one[f"{default}: 12"] for one in excesses if one["case"] == CHANGE_CASES[0].name]
+    sooner = [one[f"{default}: 3"] - one["CUSUM: 3"] for one in excesses]
+    title = (
+        f"{n_streams} streams of five years of months, tolerance {TOLERANCE:g}; shares with a "
+        "false alarm, and with an alarm within 3 and 12 months of a change, or never; CUSUM and "
+        "z-test with as many false alarms at the tolerance as the default"
+    )
+    checks = [
+        Check("false alarms at the tolerance", at_tolerance, "<=", 0.15),
+        Check("false alarms at half of the tolerance", at_half, "<=", 0.01),
+        Check("change in month 48: alarm within 12 months", late, ">=", 0.95),
+        Check("alarms within 3 months, less those of CUSUM", sooner, ">=", 0.0),
+    ]
+    return Report(title, [*nulls, *excesses], checks)

@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 from scipy import stats
 
-from benchmarks.guarantees import monitored_streams, monitored_years
+from benchmarks.guarantees import monitored_streams
 from benchmarks.packages import is_installed
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
@@ -548,27 +548,6 @@ def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
     return records
 
 
-def year_checks(records):
-    """Checks of the default: false alarms in five years, and months until two excesses are seen."""
-    false_alarms = {
-        name: [one["run length 300"] for one in records if one["case"] == name]
-        for name in ("gap .10", "gap .05")
-    }
-    of_default = [one for one in records if one.get("method") == "run length 300"]
-    late = [one["within 12"] for one in of_default if one["case"] == ".05 to .20 in month 48"]
-    large = [
-        one["within 3"]
-        for one in of_default
-        if one["case"] == ".05 to .15" and one["samples a month"] == 2000
-    ]
-    return [
-        Check("five years: false alarms at the tolerance", false_alarms["gap .10"], "<=", 0.15),
-        Check("five years: false alarms at half of it", false_alarms["gap .05"], "<=", 0.01),
-        Check("excess in month 48: alarm within 12 months", late, ">=", 0.95),
-        Check("excess with 2,000 samples: alarm within 3 months", large, ">=", 0.9),
-    ]
-
-
 @smallest(N_STREAMS={1: 2}, N_BATCHES=20, NULL_CASES=NULL_CASES[1:2], ALARM_CASES=ALARM_CASES[1:2])
 @smallest(monitored_streams, SIZE_CASES=(), RESTART_CASES=(((0.6, 0.4), 10.0, 20),))
 def monitor_benchmark(budget):
@@ -588,14 +567,12 @@ def monitor_benchmark(budget):
         "change": lambda: change(n),
         "run length": lambda: mean_run_length(n),
         "interval": lambda: [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))],
-        "default": lambda: monitored_years.describe_years(n),
         "fixed sample": lambda: repeated_certificates(20 * n),
         "cost": lambda: [cost(N_BATCHES)],
     }
     results = {name: tables[name]() if budget.select([name]) else [] for name in tables}
     updates += results.pop("many restarts")
     runs, intervals, costs = results["run length"], results["interval"], results["cost"]
-    years = results["default"]
     alpha = 1.0 - LEVEL
     checks = [
         *(
@@ -618,7 +595,6 @@ def monitor_benchmark(budget):
         ),
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
         *update_checks(updates),
-        *year_checks(years),
         Check("interval: coverage", [one["coverage"] for one in intervals], ">=", LEVEL),
         Check(
             f"CPU seconds of {N_BATCHES:,} batches", [one["seconds"] for one in costs], "<=", 2.0
