@@ -589,8 +589,8 @@ class GapMonitor(BaseEstimator):
     ) -> GapMonitor:
         """Count decisions of a time before the last batch in the windows, and nowhere else.
 
-        Evidence cannot be added to the past: e-values, alarms and the interval stay as they are. A
-        certificate may lapse.
+        Evidence cannot be added to the past: e-values, alarms and the interval stay as they are.
+        The verdict may change, as windows do.
 
         Parameters
         ----------
