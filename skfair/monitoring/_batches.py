@@ -166,6 +166,11 @@ def restore_time(time: Any) -> Any:
     return pd.Timestamp(time) if isinstance(time, str) else time
 
 
+def describe_time(time: float | str) -> str:
+    """A stored time as text: a day without its hours at midnight."""
+    return time.removesuffix("T00:00:00") if isinstance(time, str) else str(time)
+
+
 def check_order(time: float | str | None, latest: float | str | None) -> None:
     """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
@@ -385,9 +390,11 @@ class OutstandingSamples:
         """Those of the samples whose outcome has come; warn that the others are left out."""
         known = [one for one in ids if self.records[one][_TARGET_POSITION] is not None]
         if len(known) < len(ids):
+            times = dict.fromkeys(self.records[one][_TIME_POSITION] for one in ids)
             warn(
-                f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
-                f"passed. They are left out. {OUTCOME_SELECTION}"
+                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times))} have "
+                "no outcome although the longest delay has passed. They are left out. "
+                f"{OUTCOME_SELECTION}"
             )
         return known
 

@@ -567,7 +567,7 @@ class GapMonitor(BaseEstimator):
             if state.attributes is None:
                 state = replace(state, bins=audit.bins)
             batch = read_batch(settings, row, state, audit, ids, X)
-            state = state.with_groups(settings, batch.cohort.samples.groups)
+            state = state.with_groups(settings, batch.cohort.samples.groups, row.time)
             if batch.late_ids is None:
                 cohorts.append(batch.cohort)
             else:
@@ -631,7 +631,7 @@ class GapMonitor(BaseEstimator):
         row = replace(state.rows[-1], time=stored)
         audit = make_audit(settings, *columns)
         batch = read_batch(settings, row, state, audit, None, None)
-        state = state.with_groups(settings, batch.cohort.samples.groups)
+        state = state.with_groups(settings, batch.cohort.samples.groups, row.time)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
     def update_labels(
@@ -915,6 +915,14 @@ def _check_settings(monitor: GapMonitor) -> Settings:
             f"{join_names(first)}. Set them back, or create another monitor."
         )
     return settings
+
+
+def rename_attributes(monitor: GapMonitor, names: list) -> GapMonitor:
+    """Give the attributes of a monitor these names, in the same order; return the monitor."""
+    state = monitor._state
+    if state.attributes in (None, names):
+        return monitor
+    return monitor._set_state(monitor._settings, state.rename_attributes(names))
 
 
 def list_decision_times(monitor: GapMonitor) -> list:

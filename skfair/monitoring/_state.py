@@ -19,6 +19,7 @@ from skfair.monitoring._batches import (
     attribute_codes,
     check_label_types,
     count_by_group,
+    describe_time,
     draw_blocks,
     evaluate_cohort,
     make_generator_from_key,
@@ -651,10 +652,10 @@ class Comparison:
         for cell in sorted(cells):
             evidence = self.cells[cell]
             is_large = self.is_compared(evidence)
-            # The order of samples, which divides them into blocks, does not depend on names.
+            # The order of samples, which divides them into blocks, depends on no name.
             ranks = evidence.rank_groups(*columns[cell])
             ranked = sort_samples(ranks[columns[cell][0]], *columns[cell][1:])
-            rng = make_generator_from_key(batch, time, self.name, cell, *ranked)
+            rng = make_generator_from_key(batch, time, cell, *ranked)
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*ranked, n_groups, n_known, rng):
                 evidence.block = evidence.block + block[:, ranks]
@@ -891,7 +892,27 @@ class State:
             return replace(self, outstanding=outstanding.drop(ids)), cohorts
         return replace(self, outstanding=outstanding), []
 
-    def with_groups(self, settings: MonitorSettings, groups: Groups) -> State:
+    def rename_attributes(self, names: list) -> State:
+        """Return the state with other names of its attributes, in their order."""
+        renamed = dict(zip(map(str, self.attributes or []), map(str, names), strict=True))
+        # A comparison is of one attribute, or of the combinations of all.
+        renamed[", ".join(renamed)] = ", ".join(renamed.values())
+        comparisons = {}
+        for old, one in self.comparisons.items():
+            comparisons[renamed[old]] = comparison = one.copy()
+            comparison.name = renamed[old]
+        rows = [
+            replace(
+                row,
+                tables=[(time, renamed[old], cell, table) for time, old, cell, table in row.tables],
+            )
+            for row in self.rows
+        ]
+        return replace(self, attributes=[*names], comparisons=comparisons, rows=rows)
+
+    def with_groups(
+        self, settings: MonitorSettings, groups: Groups, time: float | str | None
+    ) -> State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
         joined: dict = {}
@@ -912,10 +933,12 @@ class State:
                 if name in self.comparisons and one not in known
             }
         if joined:
+            start = "now" if time is None else describe_time(time)
             warn(
-                "Groups that did not occur in earlier batches are compared from now on, once they "
-                f"have {settings.smallest_size} samples: {join_names(joined)}. A certificate needs "
-                "evidence on every group that is compared."
+                "Groups that did not occur in earlier batches are compared from "
+                f"{start} on, once they have {settings.smallest_size} samples: "
+                f"{join_names(joined)}. A certificate needs evidence on every group that is "
+                "compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
 

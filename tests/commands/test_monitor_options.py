@@ -2,7 +2,6 @@
 
 import json
 import re
-from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair._commands.monitor import add_monitor_options
+from skfair._commands.monitor import _RUN_LENGTH
 from skfair.monitoring import GapMonitor
 
 COLUMNS = "--prediction d --sensitive sex --time date --tolerance 0.1".split()
@@ -38,10 +37,7 @@ def monitor(tmp_path, monkeypatch, capsys):
 
 
 def test_the_command_has_the_run_length_of_the_class():
-    parser = ArgumentParser()
-    add_monitor_options(parser)
-    monitor = GapMonitor("demographic_parity", 0.1)
-    assert parser.get_default("run_length") == monitor.run_length
+    assert _RUN_LENGTH == GapMonitor("demographic_parity", 0.1).run_length
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_dates_have_delays_too_and_missing_outcomes_are_reported():
     # The outcome may come on the last day, after the decisions of this day.
     monitor.update([1, 0], [1, 0], sensitive_features=list("ab"), time="2026-04-01")
     assert monitor.summary()["n_outstanding"].iloc[-1] == 4
-    with pytest.warns(UserWarning, match="1 samples have no outcome"):
+    with pytest.warns(UserWarning, match="1 samples of 2026-01-01 have no outcome"):
         monitor.update(None, [], sensitive_features=[], time="2026-04-02")
     assert (
         monitor.to_frame()["n"].tolist() == [1] and monitor.summary()["n_outstanding"].iloc[-1] == 2
