@@ -435,6 +435,24 @@ def test_small_groups_are_compared_when_they_have_enough_samples():
     assert monitor.verdict_ == "shown"
 
 
+@pytest.mark.parametrize("attributes", ["intersections", "each"])
+def test_names_and_order_of_columns_decide_nothing(attributes):
+    rng = np.random.default_rng(1)
+    months = [rng.integers([2, 3, 100], size=(500, 3)) for _ in range(4)]
+    summaries = []
+    for names in (("sex", "race"), ("race", "sex"), ("a", "b")):
+        for order in ([0, 1], [1, 0]):
+            monitor = GapMonitor(DemographicParity(attributes=attributes), 0.12, run_length=50)
+            for time, month in enumerate(months):
+                groups = pd.DataFrame(month[:, :2].astype(str), columns=names)
+                rate = np.where((month[:, 0] == 1) & (month[:, 1] == 2), 42, 50)
+                decisions = (month[:, 2] < rate).astype(int)
+                monitor.update(None, decisions, sensitive_features=groups.iloc[:, order], time=time)
+            summaries.append(monitor.summary())
+    for summary in summaries[1:]:
+        pd.testing.assert_frame_equal(summary, summaries[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize("has_equal_groups", [True, False])
 def test_names_of_groups_decide_nothing(n_groups, has_equal_groups):
