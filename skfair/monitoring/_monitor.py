@@ -254,8 +254,9 @@ class GapMonitor(BaseEstimator):
     cases at a level of 95 %. This monitor reads batches of any size, as they come, and may be read
     after each of them (sequential testing, anytime-valid inference). It answers three questions:
 
-    - *Is the tolerance kept?* A certificate: for every ordered pair of groups an e-process
-      against :math:`p_i - p_j \ge \epsilon`, each at the full level (intersection-union). It
+    - *Is the tolerance kept?* The pooled rates of the last batches (`windows`), and a certificate
+      of the mean since the start: for every ordered pair of groups an e-process against
+      :math:`p_i - p_j \ge \epsilon`, each at the full level (intersection-union). A certificate
       assumes that the groups' means do not change since the start or the last restart.
     - *Was the tolerance ever exceeded?* An e-process against "the gap was always at most the
       tolerance", for all groups at once and a mixture over all starts of an excess. It remains
@@ -308,13 +309,13 @@ class GapMonitor(BaseEstimator):
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
         never was: each of them over all looks and restarts.
     run_length : float, default=300.0
-        Mean number of batches until a false alarm, from the start or an earlier alarm: at least so
-        many without `windows`, about so many with them; greater than 1. This is for a gap of just
-        the tolerance; false alarms are much rarer if the gap is smaller. A row of `summary` is a
-        batch. Where outcomes come later and there is no `delay`, windows are judged again as they
-        come, and false alarms of windows are up to half more frequent. None raises an alarm at most
-        once, with the error of `confidence_level`, restarts nothing and judges no windows, so that
-        a gap that begins after some good years may be missed for years.
+        A false alarm comes about once in so many batches if the gap is just the tolerance, and less
+        often if it is smaller; greater than 1. Without `windows` it is so many on average at least,
+        from the start or an earlier alarm. A row of `summary` is a batch. Where outcomes come later
+        and there is no `delay`, windows are judged again as they come, and false alarms of windows
+        are up to half more frequent. None raises an alarm at most once, with the error of
+        `confidence_level`, restarts nothing and judges no windows, so that a gap that begins after
+        some good years may be missed for years.
     pos_label : label, default=None
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute
