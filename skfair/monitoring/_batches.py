@@ -167,8 +167,8 @@ def restore_time(time: Any) -> Any:
 
 
 def describe_time(time: float | str) -> str:
-    """A stored time as text: a day without its hours at midnight."""
-    return time.removesuffix("T00:00:00") if isinstance(time, str) else str(time)
+    """Return a stored time as text: a number with its noun, a day without its hours at midnight."""
+    return time.removesuffix("T00:00:00") if isinstance(time, str) else f"time {time}"
 
 
 def check_order(time: float | str | None, latest: float | str | None) -> None:
@@ -392,7 +392,7 @@ class OutstandingSamples:
         if len(known) < len(ids):
             times = dict.fromkeys(self.records[one][_TIME_POSITION] for one in ids)
             warn(
-                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times))} have "
+                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times), 6)} have "
                 "no outcome although the longest delay has passed. They are left out. "
                 f"{OUTCOME_SELECTION}"
             )
