@@ -6,6 +6,7 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from skfair import __version__
@@ -586,8 +587,13 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
 
 
 def _write_gaps(quantity: Quantity, row: Any) -> tuple[str, str]:
-    """Cell of the gap of a batch, and in small numbers the gap so far with its limits."""
+    """Return the cell of the gap of a batch, and in small numbers the gap so far with its limits.
+
+    Limits are left out where rates have changed, so that there is no upper one.
+    """
     values = row._asdict()
+    if quantity.is_share and quantity.form == "gap" and row.high == 1.0:
+        values |= {"low": np.nan, "high": np.nan}
     so_far = value_cell(quantity, values, "gap")
     text = so_far if isinstance(so_far, str) else " ".join(so_far)
     of_batch = value_cell(quantity, values | {"gap": row.batch_gap}, "gap")

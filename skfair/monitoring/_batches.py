@@ -392,8 +392,8 @@ class OutstandingSamples:
         if len(known) < len(ids):
             times = dict.fromkeys(self.records[one][_TIME_POSITION] for one in ids)
             warn(
-                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times), 6)} have "
-                "no outcome although the longest delay has passed. They are left out. "
+                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times), 6)} "
+                "have no outcome although the longest delay has passed. They are left out. "
                 f"{OUTCOME_SELECTION}"
             )
         return known

@@ -10,9 +10,11 @@ import pytest
 
 from skfair.__main__ import main
 from skfair._commands.monitor_course import _STYLE, _trace
+from skfair._commands.monitor_page import _batch_table, monitor_findings
 from skfair.audit._formats import Axis, Picture, _draw
 from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import describe_quantity
+from skfair.monitoring import GapMonitor
 from skfair.plotting._gap_monitor import pool_rates
 
 
@@ -204,3 +206,19 @@ def test_logos_have_contrast(name, ground):
     colors = re.findall(r"#[0-9A-Fa-f]{6}", picture)
     assert len(set(colors)) == 4
     assert min(measure_contrast(color, ground) for color in colors) >= 3
+
+
+def test_a_row_has_no_limits_where_rates_have_changed():
+    rng = np.random.default_rng(0)
+    monitor = GapMonitor("demographic_parity", 0.1)
+    for month in range(12):
+        groups = np.repeat(["a", "b"], 900)
+        rate = np.where((groups == "b") & (month >= 9), 0.33, 0.45)
+        time = pd.Timestamp("2025-01-01") + pd.DateOffset(months=month)
+        decisions = (rng.random(1800) < rate).astype(int)
+        monitor.update(None, decisions, sensitive_features=groups, time=time)
+    _, _, _, rows = _batch_table(monitor, "month")
+    (_, before), (_, after) = (rows[month][0][2] for month in (8, 11))
+    assert re.fullmatch(r"[\d.]+ points [\d.]+ to [\d.]+", before)
+    assert re.fullmatch(r"[\d.]+ points no interval", after)
+    assert any("without limits" in one for one in monitor_findings(monitor, "month", None))
