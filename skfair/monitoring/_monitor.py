@@ -797,7 +797,7 @@ class GapMonitor(BaseEstimator):
         times = {name: restore_times(frame[name]) for name in ("time", "counted_until")}
         return frame.assign(**times)
 
-    def _tabulate_windows(self, rows: list[Row]) -> pd.DataFrame:
+    def _tabulate_windows(self, rows: list) -> pd.DataFrame:
         """Return a row for each window of some batches."""
         lines = [{"batch": row.number} | vars(one) for row in rows for one in row.statement.windows]
         frame = state_gaps(self._settings, pd.DataFrame(lines, columns=_WINDOW_COLUMNS))

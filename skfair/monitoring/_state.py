@@ -945,67 +945,92 @@ class State:
 
 def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
+    comparisons = _copy_comparisons(settings, state, row)
+    row = _count_cohorts(settings, comparisons, row, cohorts)
+    row = replace(row, n_outstanding=len(state.outstanding))
+    earlier = state.rows[: row.number - 1]
+    counted = list_counted([*earlier, row], len(state.outstanding) > 0)
+    windows = judge_windows(settings, comparisons, counted)
+
+    # What the evidence says, and whether it raises an alarm.
+    before = [one["batch"] for one in state.alarms if one["batch"] < row.number]
+    was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
+    statement, is_alarm = judge(
+        settings, comparisons, len(before), was_exceeded, windows, max(before, default=0)
+    )
+    alarms = state.alarms
+    # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
+    is_again = bool(alarms) and (settings.run_length is None or len(before) < len(alarms))
+    if is_alarm and not is_again:
+        alarms = [*alarms, _describe_alarm(settings, comparisons, row, counted)]
+
+    statement = _decide_state(settings, statement, earlier, alarms)
+    counted_until = counted[-1].time if counted else None
+    row = replace(row, counted_until=counted_until, statement=statement)
+    return replace(state, comparisons=comparisons, rows=[*earlier, row], alarms=alarms)
+
+
+def _copy_comparisons(settings: MonitorSettings, state: State, row: Row) -> dict[str, Comparison]:
+    """Return copies of the comparisons, which restart with the first row after an alarm."""
     comparisons = {name: one.copy() for name, one in state.comparisons.items()}
     is_new = row.number > len(state.rows)
     was_alarm = bool(state.alarms) and state.alarms[-1]["batch"] == len(state.rows)
     if is_new and was_alarm and settings.run_length is not None:
         for comparison in comparisons.values():
             comparison.restart()
+    return comparisons
+
+
+def _count_cohorts(
+    settings: MonitorSettings,
+    comparisons: dict[str, Comparison],
+    row: Row,
+    cohorts: list[Cohort],
+) -> Row:
+    """Let the comparisons count cohorts and bet on them; return the row with their counts."""
     tables = {tuple(key): table for *key, table in row.tables}
     for cohort in cohorts:
         _count_and_bet(settings, comparisons, row.number, cohort, tables)
-    row = replace(
-        row,
-        tables=[(*key, table) for key, table in tables.items()],
-        n_outstanding=len(state.outstanding),
-    )
-    alarms = state.alarms
-    n_restarts = sum(one["batch"] < row.number for one in alarms)
-    was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
-    rows = [*state.rows[: row.number - 1], row]
-    counted = list_counted(rows, len(state.outstanding) > 0)
-    windows = judge_windows(settings, comparisons, counted)
-    last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
-    statement, is_alarm = judge(
-        settings, comparisons, n_restarts, was_exceeded, windows, last_alarm
-    )
-    # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
-    is_again = bool(alarms) and (settings.run_length is None or alarms[-1]["batch"] == row.number)
-    if is_alarm and not is_again:
-        best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
-        since = _find_first_excess(settings, counted, best.start_of_excess())
-        alarm = {"time": _last_decision_time(row), "since": since}
-        alarms = [*alarms, {"batch": row.number} | alarm]
-    counted_until = counted[-1].time if counted else None
-    rows[-1] = replace(row, counted_until=counted_until, statement=statement)
-    rows[-1] = _find_row_state(settings, rows, alarms)
-    return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
+    return replace(row, tables=[(*key, table) for key, table in tables.items()])
 
 
-def _find_row_state(
-    settings: MonitorSettings, rows: list[Row], alarms: list[dict[str, Any]]
-) -> Row:
-    """Return the last row with the state of its windows, its evidence and the alarms."""
-    last = rows[-1]
-    statement = last.statement
+def _describe_alarm(
+    settings: MonitorSettings,
+    comparisons: dict[str, Comparison],
+    row: Row,
+    counted: list[Decisions],
+) -> dict[str, Any]:
+    """Return the record of an alarm that a row raises, as in `State.alarms`."""
+    best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
+    since = _find_first_excess(settings, counted, best.start_of_excess())
+    return {"batch": row.number, "time": _last_decision_time(row), "since": since}
+
+
+def _decide_state(
+    settings: MonitorSettings,
+    statement: Statement,
+    earlier: list,
+    alarms: list[dict[str, Any]],
+) -> Statement:
+    """Return a statement with the state of its windows, its evidence and the alarms.
+
+    `earlier` are the rows before that of the statement.
+    """
+    last_alarm = alarms[-1]["batch"] if alarms else None
     # Without run_length nothing restarts after the alarm, so that no certificate follows it.
     may_certify = settings.run_length is not None or not alarms
+    # An alarm stands until a row after it shows the tolerance.
+    is_standing = bool(alarms) and all(
+        row.statement.verdict != "shown" for row in earlier[last_alarm:]
+    )
     state = find_state(
         statement.windows,
         is_certified=may_certify and statement.evidence_for >= statement.evidence_needed,
         is_mean_excluded=exclude_gap(statement.windows, statement.estimate),
-        has_alarm=bool(alarms) and alarms[-1]["batch"] == last.number,
-        is_alarm_standing=_is_alarm_standing(rows[:-1], alarms),
+        has_alarm=last_alarm == len(earlier) + 1,
+        is_alarm_standing=is_standing,
     )
-    return replace(last, statement=replace(statement, state=state))
-
-
-def _is_alarm_standing(earlier: list[Row], alarms: list[dict[str, Any]]) -> bool:
-    """Return whether there is an alarm, and no earlier row after it shows the tolerance."""
-    if not alarms:
-        return False
-    later = earlier[alarms[-1]["batch"] :]
-    return all(row.statement.verdict != "shown" for row in later)
+    return replace(statement, state=state)
 
 
 def _find_first_excess(
@@ -1051,8 +1076,9 @@ def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> 
     # The last statement has the windows of now, and no alarm is raised.
     counted = list_counted(rows, len(state.outstanding) > 0)
     windows = judge_windows(settings, state.comparisons, counted)
-    rows[-1] = replace(rows[-1], statement=replace(rows[-1].statement, windows=windows))
-    rows[-1] = _find_row_state(settings, rows, state.alarms)
+    statement = replace(rows[-1].statement, windows=windows)
+    statement = _decide_state(settings, statement, rows[:-1], state.alarms)
+    rows[-1] = replace(rows[-1], statement=statement)
     return replace(state, rows=rows)
 
 
