@@ -356,7 +356,8 @@ class GapMonitor(BaseEstimator):
         the last batch, which is the "state" of `summary`. "contradicted": an alarm was raised, and
         the verdict has not been "shown" since, or a window contradicts the tolerance. "shown": no
         window has a gap above the tolerance, and one shows that it is kept, or a certificate does
-        so for the mean since the start or the last alarm. "open": neither.
+        so for the mean since the start or the last alarm. "open": neither. A "shown" of windows
+        has their error on each page (`windows`), and a certificate that of all pages together.
     windows_ : DataFrame
         One row per window of the last batch: "batch" (its number), "n_batches" (length of the
         window), "start" and "end" (times of decisions in its first and its last batch), "gap",
