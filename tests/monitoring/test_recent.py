@@ -441,7 +441,7 @@ def find_errors(constraint, sizes, rates, run_length):
     ],
 )
 @pytest.mark.parametrize("run_length", [20, 500])
-def test_windows_of_rare_outcomes_err_no_more_often_than_promised(params, sizes, rates, run_length):
+def test_windows_of_rare_outcomes_keep_their_errors(params, sizes, rates, run_length):
     """Just beyond the tolerance "shown" is false, and just within it "contradicted" is."""
     constraint = DemographicParity(**params)
     beyond = rates[0], rates[1] + (1e-9 if rates[1] > rates[0] else -1e-9)
