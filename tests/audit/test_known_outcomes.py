@@ -209,7 +209,7 @@ def test_monitors_refuse_outcomes_of_one_decision(case):
     # What the message advises.
     precision = GapMonitor(RateParity("precision"), 0.2, delay=1)
     precision.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
-    with pytest.warns(UserWarning, match="samples have no outcome"):
+    with pytest.warns(UserWarning, match="samples of time 1 have no outcome"):
         precision.update_labels(ids[known], REPAYS[known].astype(int), time=3)
     assert precision.verdict_ == "shown"
 
