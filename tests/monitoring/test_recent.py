@@ -278,7 +278,7 @@ def test_means_that_are_no_shares_have_their_own_unit():
     labels = rng.choice(["a", "b"], 600)
     y = rng.integers(2, size=600)
     monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
-    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None, is_full=False)
+    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None)
     text = " ".join(monitor_findings(monitor, "month", None))
     assert "percentage points" not in page + text
     assert "differ by more than 0.5 units of the mean loss" in page
