@@ -20,6 +20,7 @@ from benchmarks.guarantees.hidden_groups import (
     probable_fits,
 )
 from benchmarks.guarantees.known_outcomes import known_outcomes
+from benchmarks.guarantees.monitored_years import monitored_years
 from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
@@ -164,6 +165,7 @@ BENCHMARKS = {
     "selection": selection,
     "verdicts": verdicts,
     "monitoring": monitor_benchmark,
+    "monitored-years": monitored_years,
     "recent-months": recent_months,
     "new-data": new_data,
     "calibrations": calibrations,

@@ -88,7 +88,6 @@ MAY_IMPORT = {
     "solvers": {"losses", "_problems", "_utils"},
     "monitoring": {
         "audit",
-        "_bound",
         "constraints",
         "_groups",
         "losses",

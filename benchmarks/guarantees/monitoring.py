@@ -521,7 +521,7 @@ def cost(n_batches, n_samples=1000, n_groups=6):
     copy = GapMonitor.from_json(monitor.to_json())
     megabytes = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
-    return {"figure": "cost", "batches": copy.n_batches_, "seconds": seconds, "MB": megabytes}
+    return {"figure": "cost", "batches": len(copy.summary()), "seconds": seconds, "MB": megabytes}
 
 
 def repeated_certificates(n_streams, n_months=24, n_per_month=1000):

@@ -216,6 +216,41 @@ def parse_dates(column, date_format=None):
     return times.dt.tz_localize(None)
 
 
+_LARGEST_SUMMER_SHIFT = 60
+"""Minutes by which the offsets of one zone differ in summer and winter, at most."""
+
+
+def check_one_zone(column: pd.Series, option: str) -> None:
+    """Raise for times of several zones, whose months would begin at different moments.
+
+    Two offsets that differ by an hour are those of one zone in summer and in winter.
+    """
+    texts = column.dropna().astype(str)
+    texts = texts[texts.str.contains(":")]  # days have no zone
+    offsets = texts.str.extract(_TIME_ZONE_OFFSET, expand=True)[0].fillna("no offset")
+    first_rows = offsets.drop_duplicates()
+    minutes = [_count_minutes(one) for one in first_rows]
+    known = [one for one in minutes if one is not None]
+    is_one_zone = not known or max(known) - min(known) <= _LARGEST_SUMMER_SHIFT
+    if len(known) in (0, len(minutes)) and is_one_zone and len({*known}) <= 2:
+        return
+    listed = join_names(f"{one} (row {row + 1})" for row, one in first_rows.items())
+    raise ValueError(
+        f"{option}: the times of {column.name!r} must be of one zone, but end in {listed}. Write "
+        "all in one zone, or leave the offsets out to count each by its local clock."
+    )
+
+
+def _count_minutes(offset: str) -> int | None:
+    """Minutes of an offset such as +01:00; None without one."""
+    if offset == "no offset":
+        return None
+    if offset in "Zz":
+        return 0
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    return int(f"{offset[0]}1") * (60 * int(digits[:2]) + int(digits[2:]))
+
+
 def describe_date(text: str) -> str:
     """A date as it is written, with the formats that it may have if these are two."""
     match = re.fullmatch(r"\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})", str(text).strip())

@@ -14,6 +14,7 @@ from skfair._columns.reading import (
     check_complete_column,
     check_counts,
     check_numbers_of_file,
+    check_one_zone,
     check_same_notation,
     describe_date,
     find_label,
@@ -38,6 +39,7 @@ from skfair._groups.groups import check_groups
 from skfair._groups.known import MISSING
 from skfair.audit._bins import bin_groups, find_group_bins, read_bins, warn_of_integers
 from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.monitoring._monitor import list_decision_times
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -308,6 +310,7 @@ def _read_ids(table: pd.DataFrame, options: Namespace) -> pd.Series:
 
 def _find_periods(column: pd.Series, options: Namespace, option: str) -> pd.Series:
     """The first day of the period of each time, by the clock of its own time zone."""
+    check_one_zone(column, option)
     times = parse_dates(column, options.date_format)
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
@@ -358,7 +361,11 @@ def feed(monitor: GapMonitor, log: DecisionLog, by: str, takes_late: bool = Fals
     Periods before the last one that was read are an error, unless windows take them late. Returns
     the number of decisions that are left out, because their period was read before.
     """
-    _refuse_distant_periods(monitor, log.periods)
+    known = list_decision_times(monitor)
+    _refuse_distant_periods(known, log.periods, "--time")
+    if log.ids is not None and log.y_true is not None:
+        known_in = log.outcome_periods[log.y_true.notna()]
+        _refuse_distant_periods([*known, *log.periods], known_in, "--outcome-date")
     is_new = pd.Series(True, log.periods.index)
     known_in = log.outcome_periods
     read = []
@@ -366,7 +373,7 @@ def feed(monitor: GapMonitor, log: DecisionLog, by: str, takes_late: bool = Fals
         first, last = monitor.summary()["time"].iloc[[0, -1]]
         read = [last]
         is_new = log.periods > last
-        is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
+        is_late = ~is_new & ~log.periods.isin(list_decision_times(monitor))
         # Windows begin with the first period.
         _refuse_late_periods(log.periods[is_late & ~(takes_late & (log.periods > first))])
         for time in sorted(log.periods[is_late].unique()):
@@ -405,26 +412,42 @@ def list_absent(times: list[Timestamp], by: str) -> DatetimeIndex:
 
 
 _MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
-"""Share of decisions, and years from the others, from which dates look like slips of the pen."""
+"""Share of dates, and years from the others, from which they look like slips of the pen."""
+
+_MAX_YEARS_OF_PAUSE = 20.0
+"""Years without any date that are refused, whatever the share: 9999-12-31 may stand for no date."""
 
 
-def _refuse_distant_periods(monitor: GapMonitor, periods: pd.Series) -> None:
-    """Raise for a few decisions that are years away from the others, such as in 2205."""
+def _refuse_distant_periods(known: list[Timestamp], periods: pd.Series, option: str) -> None:
+    """Raise for a few dates that are years away from the others and the known ones, as in 2205.
+
+    `periods` are the first days of the periods of the dates, by number of the row from 0.
+    """
     counts = periods.value_counts()
-    known = monitor.decision_times_ if hasattr(monitor, "verdict_") else []
     times = pd.DatetimeIndex(sorted({*counts.index, *known}))
-    gaps = np.flatnonzero(np.diff(times) > pd.Timedelta(365.25 * _MAX_YEARS_BETWEEN, "D"))
-    for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:
-        n = int(counts.reindex(side).sum())
-        is_new = bool(known) and not set(side) & set(known)
-        if n and (is_new or n <= max(1.0, _MAX_SHARE_OF_DISTANT * len(periods))):
-            day = counts.reindex(side).dropna().index[0]
-            raise ValueError(
-                f"--time: {n:,} of {len(periods):,} decisions are more than {_MAX_YEARS_BETWEEN:g} "
-                f"years away from the others, such as in {day:%Y-%m-%d}, which may be slips of the "
-                "pen, or a pause. Correct them, leave these rows out of the file, or begin another "
-                "monitor after a pause, by another file as --state."
-            )
+    # Days are integers: in nanoseconds a distance of 293 years overflows.
+    days = times.to_numpy().astype("datetime64[D]").astype(np.int64)
+    years = np.diff(days) / 365.25
+    for end in np.flatnonzero(years > _MAX_YEARS_BETWEEN):
+        for side in (times[end + 1 :], times[: end + 1]):
+            n = int(counts.reindex(side).sum())
+            is_new = bool(known) and not set(side) & set(known)
+            is_small = n <= max(1.0, _MAX_SHARE_OF_DISTANT * len(periods))
+            is_far = years[end] > _MAX_YEARS_OF_PAUSE and 2 * n <= len(periods)
+            if n and (is_new or is_small or is_far):
+                _raise_for_distant(periods, side, option)
+
+
+def _raise_for_distant(periods: pd.Series, side: DatetimeIndex, option: str) -> None:
+    """Raise for the dates of these periods, with the row of the first of them."""
+    distant = periods[periods.isin(side)]
+    raise ValueError(
+        f"{option}: {len(distant):,} of {len(periods):,} dates are more than "
+        f"{_MAX_YEARS_BETWEEN:g} years away from the others, such as {distant.iloc[0]:%Y-%m-%d} in "
+        f"row {distant.index[0] + 1}, which may be slips of the pen, or a pause. Correct them, or "
+        "leave these rows out: delete them, or give them the weight 0 in a column of --weight. "
+        "After a pause begin another monitor, by another file as --state."
+    )
 
 
 def _refuse_late_periods(late: pd.Series) -> None:

@@ -6,6 +6,7 @@ import json
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +39,7 @@ from skfair.audit._bins import Bins
 from skfair.audit._protection import check_minimum
 from skfair.constraints import applicable_constraint_names
 from skfair.monitoring import GapMonitor
-from skfair.monitoring._monitor import seal
+from skfair.monitoring._monitor import rename_attributes, seal
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
 def add_monitor_options(monitor: ArgumentParser) -> None:
     """Add the options of ``python -m skfair monitor`` to its parser."""
     monitor.description = (
-        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
-        "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
-        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
+        "Gap of a file of decisions over time. The exit status is 3 if the verdict is "
+        '"contradicted", 0 otherwise, 1 with --require-shown if it is "open", and 2 after an error.'
+        " An alarm contradicts the tolerance until it is shown to be kept again."
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -77,8 +78,9 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    about = "mean number of batches until a false alarm (default 300), or none: one alarm at most"
-    add("--run-length", type=parse_run_length, default=300.0, help=about)
+    about = "batches until a false alarm if the gap is just the tolerance (default 300, or that of "
+    about += "--state), or none: one alarm at most"
+    add("--run-length", type=parse_run_length, help=about)
     about = "numbers of the last batches that are judged by themselves (default 1 3 6 12)"
     add("--windows", type=int, nargs="+", metavar="N", help=about)
     about = "JSON file to resume from and to write; a period is read once, so it should be over"
@@ -92,9 +94,9 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     monitor.set_defaults(run=_run)
 
 
-def parse_run_length(text: str) -> float | None:
-    """Number of batches, or None."""
-    return None if text.lower() == "none" else float(text)
+def parse_run_length(text: str) -> float:
+    """Number of batches, infinite for none."""
+    return float("inf" if text.lower() == "none" else text)
 
 
 def _run(options: Namespace) -> int:
@@ -121,13 +123,9 @@ def _run(options: Namespace) -> int:
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(results))
-    if monitor.verdict_ == "shown":
-        return 0
-    # An alarm stands until a certificate.
-    windows = monitor.windows_["verdict"]
-    if monitor.verdict_ == "contradicted" or (windows == "contradicted").any():
+    if monitor.verdict_ == "contradicted":
         return FINDING_STATUS
-    return OPEN_STATUS if options.require_shown else 0
+    return OPEN_STATUS if options.require_shown and monitor.verdict_ == "open" else 0
 
 
 def _check_state(options: Namespace) -> None:
@@ -147,14 +145,14 @@ def _check_state(options: Namespace) -> None:
 class _Series(NamedTuple):
     """A monitor that has read the files of a command, and what their pages and states say of them.
 
-    ``bins`` are those of numbers by place of the attribute, and ``attributes`` the names of
-    attributes in the first file.
+    ``bins`` are those of numbers by place of the attribute, and ``renamed`` all texts that were
+    passed to --renamed.
     """
 
     monitor: GapMonitor
     reading: Reading
     bins: dict[int, Bins]
-    attributes: list[str]
+    renamed: list[str]
 
 
 def _feed_file(options: Namespace) -> _Series:
@@ -163,20 +161,18 @@ def _feed_file(options: Namespace) -> _Series:
     if options.constraint is not None:
         check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
     stored = None
-    attributes = options.sensitive
+    renamed: list[str] = []
     if options.state is not None and options.state.exists():
         stored = _read_state(options.state)
-        _check_columns(options, stored["columns"])
-        attributes = stored["attributes"]
+        _check_columns(options, stored)
+        renamed = [*dict.fromkeys([*stored["renamed"], *options.renamed])]
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
-    # A monitor knows attributes by their names in its first file.
-    log = log._replace(groups=log.groups.set_axis(attributes, axis=1))
     monitor = _start(options, log) if stored is None else _resume(options, log, stored)
     log = decide_two_classes(log, monitor.pos_label)
     if n_read_before := feed(monitor, log, options.by, options.late):
         reason = "decisions of periods that were read before are not read again"
         reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
-    return _Series(monitor, reading, bins, attributes)
+    return _Series(monitor, reading, bins, renamed)
 
 
 def _list_stored(options: Namespace) -> dict[str, Any]:
@@ -209,8 +205,11 @@ def _list_columns(options: Namespace) -> dict[str, Any]:
 def _check_columns(options: Namespace, stored: dict[str, Any]) -> None:
     """Raise for a column that is not that of the state, unless --renamed says that it is."""
     requested = _list_columns(options)
-    renamed = _parse_renamed(options, _list_names(stored), _list_names(requested))
-    for role, names in stored.items():
+    columns = stored["columns"]
+    # A job may keep an option by which the state has the new name already.
+    texts = [one for one in options.renamed if one not in stored["renamed"]]
+    renamed = _parse_renamed(texts, _list_names(columns), _list_names(requested))
+    for role, names in columns.items():
         current = [renamed.get(name, name) for name in _as_list(names)]
         passed = _as_list(requested[role])
         if current == passed:
@@ -239,10 +238,10 @@ def _list_names(columns: dict[str, Any]) -> list[str]:
     return [name for names in columns.values() for name in _as_list(names)]
 
 
-def _parse_renamed(options: Namespace, stored: list[str], requested: list[str]) -> dict[str, str]:
-    """The new name of each column of --renamed."""
+def _parse_renamed(texts: list[str], stored: list[str], requested: list[str]) -> dict[str, str]:
+    """The new name of each column of --renamed, which are texts OLD=NEW."""
     renamed: dict[str, str] = {}
-    for text in options.renamed:
+    for text in texts:
         # Names may contain the sign, too.
         ends = [place for place, sign in enumerate(text) if sign == "="]
         pairs = [(text[:end], text[end + 1 :]) for end in ends]
@@ -271,6 +270,9 @@ def _read_state(path: Path) -> dict[str, Any]:
     return content | {"monitor": monitor, "bins": bins}
 
 
+_RUN_LENGTH = 300.0
+"""Batches until a false alarm by default, as of a GapMonitor."""
+
 _WINDOWS = (1, 3, 6, 12)
 """Numbers of the last batches that a monitor judges by default."""
 
@@ -283,11 +285,18 @@ def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
         "tolerance": options.tolerance,
         "confidence_level": options.confidence,
         "burden": options.burden,
-        "run_length": options.run_length,
+        "run_length": _find_run_length(options),
         "windows": _WINDOWS if options.windows is None else tuple(sorted({*options.windows})),
         "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
     }
+
+
+def _find_run_length(options: Namespace) -> float | None:
+    """The run length that the options name, or the default; None for none."""
+    if options.run_length is None:
+        return _RUN_LENGTH
+    return options.run_length if isfinite(options.run_length) else None
 
 
 def _start(options: Namespace, log: DecisionLog) -> GapMonitor:
@@ -308,6 +317,8 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
         params["max_weight"] = monitor.max_weight
     if options.windows is None:
         params["windows"] = monitor.windows
+    if options.run_length is None:
+        params["run_length"] = monitor.run_length
     requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
     stored["positive"] = str(monitor.pos_label)
@@ -321,7 +332,7 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
                 f"--{option} must be that of {options.state}, {stored[option]}; got {value}. A "
                 "monitor keeps its parameters; leave out --state to begin another."
             )
-    return monitor
+    return rename_attributes(monitor, options.sensitive)
 
 
 def _write(series: _Series, options: Namespace, results: dict[str, Any]) -> None:
@@ -341,7 +352,7 @@ def _write(series: _Series, options: Namespace, results: dict[str, Any]) -> None
         write_text(page, options.out)
     if options.state is not None:
         stored = _list_stored(options) | {"columns": _list_columns(options)}
-        stored["attributes"] = series.attributes
+        stored["renamed"] = series.renamed
         stored["bins"] = {place: vars(one) for place, one in series.bins.items()}
         state = seal(json.loads(series.monitor.to_json()) | stored)
         write_text(json.dumps(state), options.state)

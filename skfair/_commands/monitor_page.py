@@ -6,6 +6,7 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from skfair import __version__
@@ -34,6 +35,12 @@ from skfair.audit._sentences import (
     verdict_text,
 )
 from skfair.constraints import AUDITED_CONSTRAINTS, Constraint
+from skfair.monitoring._monitor import (
+    find_last_decisions,
+    has_upper_limit,
+    list_decision_times,
+    list_late_times,
+)
 from skfair.plotting._gap_monitor import MAX_DRAWN_GROUPS, pool_rates
 
 if TYPE_CHECKING:
@@ -70,10 +77,10 @@ def render_monitor(
     over_time: list[Any] = [*_alarm_table(monitor, period)]
     if min_published is None:
         legend = Markup(
-            f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
-            "now. Dot and line: the gap of all samples since the last alarm (or the start), with "
-            "its interval, and an arrow where this leaves the axis. Dashed: the tolerance. Marked: "
-            "an alarm.</p>"
+            f"<p>Dot: the gap of the {period} alone, of the decisions that are counted by now. "
+            "Open circle and line: the gap of all samples since the last alarm (or the start), "
+            "with its interval, and an arrow where this leaves the axis. Dashed: the tolerance. "
+            "Orange: contradicted.</p>"
         )
         course = _draw_course(monitor, is_published=True)
         over_time = [course, legend, batches, *over_time, *_group_tables(monitor, period)]
@@ -112,13 +119,14 @@ def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -
         "confidence_level": monitor.confidence_level,
         "run_length": monitor.run_length,
         "verdict": monitor.verdict_,
+        "state": summary["state"].iloc[-1],
         "left_out": monitor.left_out_,
-        "last_decisions": [
+        "gone_groups": [
             {"attribute": attribute, "group": group, "time": _iso_text(time)}
-            for (attribute, group), time in monitor.last_decisions_.items()
+            for (attribute, group), time in find_last_decisions(monitor).items()
         ],
         "since": _iso_text(monitor.since_),
-        "n_outstanding": monitor.n_outstanding_,
+        "n_outstanding": int(summary["n_outstanding"].iloc[-1]),
         "counted_until": _iso_text(summary["counted_until"].iloc[-1]),
         "batches_to_alarm": monitor.batches_to_alarm_,
         "source": describe_file(options, date=date.today().isoformat(), version=__version__),
@@ -132,7 +140,7 @@ def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -
     for name in ("windows", "batches", "alarms"):
         rows = [{k: v for k, v in row.items() if k in _PUBLISHED} for row in results[name]]
         results[name] = rows
-    counted = ("left_out", "last_decisions", "n_outstanding", "batches_to_alarm", "rates")
+    counted = ("state", "left_out", "gone_groups", "n_outstanding", "batches_to_alarm", "rates")
     return results | dict.fromkeys(counted) | {"min_published": minimum}
 
 
@@ -185,14 +193,14 @@ def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None
             f"The last decisions that are counted are of {last}, {age} before the end of what was "
             f"read: what is said of recent {period}s is that old."
         )
-    if monitor.n_outstanding_:
+    if n_outstanding := summary["n_outstanding"].iloc[-1]:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
-        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+        yield f"{n_outstanding:,} samples are not counted yet: they wait for {wait}."
 
 
 def _describe_absent_periods(monitor: GapMonitor, period: str) -> Iterator[str]:
     """Yield a sentence on the periods between the first and the last without any decision."""
-    if absent := [*map(date_text, list_absent(monitor.decision_times_, period))]:
+    if absent := [*map(date_text, list_absent(list_decision_times(monitor), period))]:
         n_absent = _count_periods(len(absent), period)
         yield f"No decisions were counted of {n_absent} in between: {join_names(absent, 6)}."
 
@@ -201,7 +209,7 @@ def _describe_gone_groups(monitor: GapMonitor, period: str) -> Iterator[str]:
     """Yield a sentence on each group that has no decisions any more, and its other spelling."""
     rates = monitor.to_frame()
     attributes = rates["attribute"].unique()
-    for (attribute, group), time in monitor.last_decisions_.items():
+    for (attribute, group), time in find_last_decisions(monitor).items():
         by = f" by {attribute}" * (len(attributes) > 1)
         named = rates.loc[(rates["attribute"] == attribute) & (rates["time"] > time), "group"]
         same = [
@@ -219,7 +227,7 @@ def _name_gone_groups(monitor: GapMonitor, min_published: int | None) -> str:
 
     Dates of their last decisions are counts of later periods, which may not be published.
     """
-    dates = monitor.last_decisions_
+    dates = find_last_decisions(monitor)
     if min_published is None:
         gone = [f"{group!r} after {date_text(time)}" for (_, group), time in dates.items()]
     else:
@@ -238,55 +246,100 @@ def describe_state(monitor: GapMonitor, period: str, min_published: int | None) 
 
 
 def _describe_verdict(monitor: GapMonitor, period: str, min_published: int | None) -> str:
-    """The verdict of now and its numbers, without the groups that are left out."""
+    """The sentence of the state, without the groups that are left out."""
+    state = monitor.summary()["state"].iloc[-1]
     gone = _name_gone_groups(monitor, min_published)
-    windows = monitor.windows_
     quantity = _find_quantity(monitor)
     bound = quantity.bound(monitor.tolerance)  # type: ignore[arg-type]
     about = f" ({quantity.noun}, tolerance {bound})"
-    if monitor.verdict_ == "contradicted":
-        now = ""
-        if min_published is None and len(windows) and windows["n_batches"].iloc[0] == 1:
-            last = "last counted" if _waits_for_outcomes(monitor) else "last"
-            now = f"; the {last} {period} has {quantity.gap(windows['gap'].iloc[0])}"
+    is_published = min_published is None
+    if state in ("alarm", "alarm stands"):
+        now = _describe_last_gap(monitor, period) if is_published else ""
         return f"{_describe_alarm(monitor)}{gone}{now}{about}"
-    if not len(windows):
+    if not len(monitor.windows_):
         is_without = monitor.run_length is None or not monitor.windows
         why = "" if is_without else f"; the last {period}s have too few samples, or unequal weights"
         return f"{_describe_certificate(monitor, gone)[0]}{why}{about}"
     attributes = monitor.to_frame()["attribute"].unique()
-    verdict, when = _choose_verdict(monitor, period, is_published=min_published is None)
-    return verdict_text(verdict, quantity, bound, attributes, when + gone)
+    when = _STATE_CLAUSES[state](monitor, period)
+    if state == "window above" and is_published:
+        when += _describe_excess(monitor)
+    return verdict_text(monitor.verdict_, quantity, bound, attributes, when + gone)
 
 
-def _choose_verdict(monitor: GapMonitor, period: str, is_published: bool) -> tuple[str, str]:
-    """The verdict on windows that a reader must know first, and the clause that names them.
-
-    Windows that show the tolerance come last: a large gap of the last month hardly moves them.
-    """
+def _describe_last_gap(monitor: GapMonitor, period: str) -> str:
+    """Clause on the gap of the last period alone, if it is judged."""
     windows = monitor.windows_
-    verdicts = windows["verdict"]
-    contradicted, undecided, shown = (
-        windows[verdicts == verdict] for verdict in ("contradicted", "open", "shown")
-    )
-    if len(contradicted):
-        return "contradicted", _name_windows(monitor, contradicted, period)
-    above = undecided[_find_excesses(monitor, undecided["gap"])]
-    if is_published and len(above):
-        gap = _find_quantity(monitor).gap(above["gap"].iloc[0])
-        when = _name_windows(monitor, above.iloc[:1], period)
-        return "open", f"{when}, which has a gap of {gap}, perhaps by chance"
-    if not len(shown) or (len(undecided) and not is_published):
-        return "open", _name_windows(monitor, undecided, period)
-    but = f", but not{_name_windows(monitor, undecided, period)}" if len(undecided) else ""
-    return "shown", _name_windows(monitor, shown, period) + but
+    if not (windows["n_batches"] == 1).any():
+        return ""
+    last = "last counted" if _waits_for_outcomes(monitor) else "last"
+    return f"; the {last} {period} has {_find_quantity(monitor).gap(windows['gap'].iloc[0])}"
 
 
-def _find_excesses(monitor: GapMonitor, gaps: pd.Series) -> pd.Series:
-    """Whether each gap is larger than the tolerance; of a floor the gap is a smallest rate."""
-    constraint = _find_constraint(monitor)
-    is_floor = constraint.gap.form == "floor"
-    return (constraint.largest_gap - gaps if is_floor else gaps) > monitor.tolerance
+def _describe_excess(monitor: GapMonitor) -> str:
+    """Clause on the gap of the shortest window that is above the tolerance, and not shown to be."""
+    gap = _find_quantity(monitor).gap(_select_excesses(monitor)["gap"].iloc[0])
+    return f", which has a gap of {gap}, perhaps by chance"
+
+
+def _select_excesses(monitor: GapMonitor) -> pd.DataFrame:
+    """Windows that do not decide and whose gap is above the tolerance."""
+    windows = monitor.windows_
+    return windows[(windows["verdict"] == "open") & windows["is_above"]]
+
+
+def _name_contradicted(monitor: GapMonitor, period: str) -> str:
+    """Clause on the windows that contradict the tolerance."""
+    return _name_windows(monitor, _select_windows(monitor, "contradicted"), period)
+
+
+def _name_first_excess(monitor: GapMonitor, period: str) -> str:
+    """Clause on the shortest window that does not decide and is above the tolerance."""
+    return _name_windows(monitor, _select_excesses(monitor).iloc[:1], period)
+
+
+def _name_shown(monitor: GapMonitor, period: str) -> str:
+    """Clause on the windows that show the tolerance."""
+    return _name_windows(monitor, _select_windows(monitor, "shown"), period)
+
+
+def _name_shown_and_open(monitor: GapMonitor, period: str) -> str:
+    """Clause on the windows that show the tolerance, and on the others."""
+    others = _name_windows(monitor, _select_windows(monitor, "open"), period)
+    return f"{_name_shown(monitor, period)}, but not{others}"
+
+
+def _name_start_and_open(monitor: GapMonitor, period: str) -> str:
+    """Clause on the mean since the start, which is shown, and on the windows, which are not."""
+    others = _name_windows(monitor, _select_windows(monitor, "open"), period)
+    return f" on average since the {_name_start(monitor)}, but not{others}"
+
+
+def _name_open(monitor: GapMonitor, period: str) -> str:
+    """Clause on the windows that do not decide."""
+    return _name_windows(monitor, _select_windows(monitor, "open"), period)
+
+
+_STATE_CLAUSES = {
+    "window contradicted": _name_contradicted,
+    "window above": _name_first_excess,
+    "all windows shown": _name_shown,
+    "some windows shown": _name_shown_and_open,
+    "start shown": _name_start_and_open,
+    "windows open": _name_open,
+}
+"""Clauses on the windows, by the states of monitors that have windows and no alarm."""
+
+
+def _select_windows(monitor: GapMonitor, verdict: str) -> pd.DataFrame:
+    """The windows of now with a verdict."""
+    windows = monitor.windows_
+    return windows[windows["verdict"] == verdict]
+
+
+def _name_start(monitor: GapMonitor) -> str:
+    """What the mean so far begins with."""
+    return "last alarm" if _has_restarted(monitor) else "start"
 
 
 def _name_windows(monitor: GapMonitor, windows: pd.DataFrame, period: str) -> str:
@@ -307,8 +360,8 @@ def _name_windows(monitor: GapMonitor, windows: pd.DataFrame, period: str) -> st
 
 def _waits_for_outcomes(monitor: GapMonitor) -> bool:
     """Whether recent decisions are not counted yet, so that windows are not about the last ones."""
-    last = monitor.summary()[["counted_until", "time"]].iloc[-1]
-    return monitor.n_outstanding_ > 0 or last["counted_until"] < last["time"]
+    last = monitor.summary().iloc[-1]
+    return bool(last["n_outstanding"] > 0 or last["counted_until"] < last["time"])
 
 
 def _describe_windows(monitor: GapMonitor, period: str) -> Iterator[str]:
@@ -326,10 +379,18 @@ def _describe_windows(monitor: GapMonitor, period: str) -> Iterator[str]:
         )
     if len(monitor.windows_):
         yield (
-            f"A false alarm comes about once in {monitor.run_length:,g} {period}s while the "
-            "tolerance is kept. A page says falsely that a window shows it with probability "
+            f"{_describe_false_alarms(monitor, period)} A page says falsely that a window shows "
+            "the tolerance with probability "
             f"1 / {2 * monitor.run_length:,g} at most."  # type: ignore[operator]
         )
+
+
+def _describe_false_alarms(monitor: GapMonitor, period: str) -> str:
+    """How often alarms are false with a run length: one sentence for all outputs."""
+    return (
+        f"A false alarm comes about once in {monitor.run_length:,g} {period}s if the gap is just "
+        "the tolerance, and less often if it is smaller."
+    )
 
 
 _VERDICT_WORDS = {"shown": "shown", "open": "not shown", "contradicted": "contradicted"}
@@ -343,20 +404,20 @@ def _count_periods(n: int, period: str) -> str:
 
 def _describe_gap_so_far(monitor: GapMonitor, gone: str) -> Iterator[str]:
     """Sentences on the gap so far, and whether the tolerance is kept."""
-    start = "last alarm" if _has_restarted(monitor) else "start"
+    start = _name_start(monitor)
     quantity = _find_quantity(monitor)
     rates = monitor.to_frame()
     late = ""
-    if times := monitor.late_times_:
+    if times := list_late_times(monitor):
         n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
         days = join_names(date_text(one) for one in times)
         late = f", without {n_late:,} samples of {days}, which came late"
     interval = monitor.interval()
     tolerance = f"the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
-    if quantity.is_share and quantity.form == "gap" and interval.high == 1.0:
+    if not has_upper_limit(monitor):
         yield (
-            f"Observed since the {start}{late}: a gap of {quantity.gap(interval.estimate)}, "
-            f"without an upper limit, as samples are few or rates have changed; {tolerance}"
+            f"Observed since the {start}{late}: {quantity.size(interval.estimate)}, without "
+            f"limits, as samples are few or rates have changed; {tolerance}"
         )
     else:
         yield (
@@ -387,9 +448,9 @@ def _describe_alarm(monitor: GapMonitor) -> str:
     summary = monitor.summary()
     alarms = _list_current_alarms(monitor)
     first = _batch_time_text(summary, alarms["batch"].iloc[0])
-    without = ", without the samples that came late" * bool(monitor.late_times_)
+    without = ", without the samples that came late" * bool(list_late_times(monitor))
     since = f"most likely since {date_text(monitor.since_)}"
-    if alarms["batch"].iloc[-1] == monitor.n_batches_:
+    if summary["state"].iloc[-1] == "alarm":
         return f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
     return (
         f"Contradicted since {first}, not shown since{without}: the gap exceeded the tolerance, "
@@ -403,43 +464,63 @@ def _list_current_alarms(monitor: GapMonitor) -> pd.DataFrame:
 
 
 def _describe_certificate(monitor: GapMonitor, gone: str) -> tuple[str, str]:
-    """What is known since the start or the last alarm, and the rest of the sentence: evidence.
+    """Return what is known since the start or the last alarm, and the end of the sentence.
 
     `gone` is a clause on the groups without recent decisions.
     """
     summary = monitor.summary()
-    alarms = monitor.alarms_
-    shown = summary[summary["verdict"] == "shown"]
-    without = ", without the samples that came late" * bool(monitor.late_times_)
-    evidence, threshold = map(number_text, (monitor.evidence_for_, monitor.evidence_needed_))
+    last_row = summary.iloc[-1]
+    start = _name_start(monitor)
+    without = ", without the samples that came late" * bool(list_late_times(monitor))
+    has_evidence = last_row["evidence_for"] >= last_row["evidence_needed"]
+    evidence, threshold = map(number_text, last_row[["evidence_for", "evidence_needed"]])
     needed = f"the e-value for the tolerance is {evidence}, of which {threshold} is needed"
-    if monitor.verdict_ == "shown":  # perhaps after alarms
-        last = alarms["batch"].max() if len(alarms) else 0
-        first = _batch_time_text(summary, shown.loc[shown["batch"] > last, "batch"].iloc[0])
-        start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
-        when = f"the tolerance is kept, first shown in {first}"
-        verdict = f"Shown on average since the {start}{without}{gone}: {when}"
-        return verdict, f", with an e-value of {evidence} now."
     if monitor.verdict_ == "contradicted":
         alarms = _list_current_alarms(monitor)
         last = _batch_time_text(summary, alarms["batch"].iloc[-1])
         times = f"{len(alarms)} alarms were" if len(alarms) > 1 else "One alarm was"
         return f"{times} raised about it, the last in {last}", ". Look at the rates of the groups."
+    if has_evidence and _is_mean_excluded(monitor):
+        return f"The last batches differ from the mean since the {start}{without}{gone}", "."
+    if has_evidence and monitor.verdict_ == "open":
+        verdict = f"The tolerance is kept on average since the {start}{without}{gone}, if not now"
+        return verdict, f": {needed}."
+    if has_evidence:
+        return _describe_shown(monitor, f"{without}{gone}"), f", with an e-value of {evidence} now."
+    shown = summary[summary["evidence_for"] >= summary["evidence_needed"]]
     if len(shown):
         until = _batch_time_text(summary, shown["batch"].iloc[-1])
-        verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
+        verdict = f"Not shown any more on average since the {start}{without}: it was until {until}"
         return verdict, _describe_lapse(monitor, shown["batch"].iloc[-1], needed)
-    verdict = f"Not shown yet on average since the start, nor contradicted{without}"
-    if monitor.evidence_for_ >= monitor.evidence_needed_:
-        return verdict, f": {needed}, but recent batches differ from the mean since the start."
-    against = f"{number_text(monitor.evidence_against_)} is the one against it"
+    verdict = f"Not shown yet on average since the {start}, nor contradicted{without}"
+    against = f"{number_text(last_row['evidence_against'])} is the one against it"
     return verdict, f": {needed}, and {against}; more batches decide."
 
 
-def _describe_lapse(monitor, batch, needed):
-    """Why a certificate lapsed, of which this is the last batch."""
-    if monitor.evidence_for_ >= monitor.evidence_needed_:
-        return ", and recent batches differ from it."
+def _is_mean_excluded(monitor: GapMonitor) -> bool:
+    """Whether the limits of a window exclude the gap so far."""
+    windows = monitor.windows_
+    gap = monitor.summary()["gap"].iloc[-1]
+    return bool(((gap < windows["low"]) | (gap > windows["high"])).any())
+
+
+def _describe_shown(monitor: GapMonitor, without: str) -> str:
+    """Return since when the mean so far is shown to keep the tolerance, perhaps after alarms."""
+    summary = monitor.summary()
+    alarms = monitor.alarms_
+    last = alarms["batch"].max() if len(alarms) else 0
+    has_evidence = summary["evidence_for"] >= summary["evidence_needed"]
+    is_shown = has_evidence & (summary["batch"] > last)
+    first = _batch_time_text(summary, summary.loc[is_shown, "batch"].iloc[0])
+    start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
+    return (
+        f"Shown on average since the {start}{without}: the tolerance is kept, first shown in "
+        f"{first}"
+    )
+
+
+def _describe_lapse(monitor: GapMonitor, batch: int, needed: str) -> str:
+    """Return why the evidence is too small, which was sufficient until this batch."""
     rates = monitor.to_frame()
     sizes = rates.groupby("group")["n"].sum()
     early = rates[rates["batch"] <= batch].groupby("group")["n"].sum()
@@ -485,25 +566,38 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
     until = ["Known of decisions until"] * waits
-    has_restarted = _has_restarted(monitor)
-    since = "since the last alarm (or the start)" if has_restarted else "since the start"
-    note = f"Gap and verdict are of the samples {since}."
-    if has_restarted:
+    start = "the last alarm (or the start)" if _has_restarted(monitor) else "the start"
+    note = f"Small numbers: the gap of all samples since {start}, with its limits."
+    if len(monitor.alarms_):
         note += " An alarm stands until the tolerance is shown again."
-    titles = (period.title(), "", "Gap", "Samples", *until, "Verdict")
+    titles = (period.title(), "", f"Gap of the {period}", "Samples", *until, "Verdict")
     known = summary["batch_gap"].dropna()
     top = max(2.0 * monitor.tolerance, *known, *summary["gap"].dropna(), 1e-3)  # type: ignore[operator]
     axis = find_round_axis(quantity, top)
     rows = []
     for row in summary.itertuples():
-        gap = value_cell(quantity, row._asdict(), "gap")
         is_counted = not pd.isna(row.counted_until)
         until = [date_text(row.counted_until) if is_counted else "–"] * waits
         mark = "end" if row.verdict == "contradicted" else "near"
-        dots = [(row.batch_gap, "small"), (row.gap, mark)]
+        dots = [(row.batch_gap, mark), (row.gap, "small")]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
-        rows.append(([date_text(row.time), picture, gap, f"{row.n:,}", *until, row.verdict], mark))
+        gaps = _write_gaps(quantity, row)
+        rows.append(([date_text(row.time), picture, gaps, f"{row.n:,}", *until, row.verdict], mark))
     return "Batches", note, titles, rows
+
+
+def _write_gaps(quantity: Quantity, row: Any) -> tuple[str, str]:
+    """Return the cell of the gap of a batch, and in small numbers the gap so far with its limits.
+
+    Limits are left out where rates have changed, so that there is no upper one.
+    """
+    values = row._asdict()
+    if quantity.is_share and quantity.form == "gap" and row.high == 1.0:
+        values |= {"low": np.nan, "high": np.nan}
+    so_far = value_cell(quantity, values, "gap")
+    text = so_far if isinstance(so_far, str) else " ".join(so_far)
+    of_batch = value_cell(quantity, values | {"gap": row.batch_gap}, "gap")
+    return of_batch if isinstance(of_batch, str) else of_batch[0], text
 
 
 def _has_restarted(monitor: GapMonitor) -> bool:
@@ -513,7 +607,7 @@ def _has_restarted(monitor: GapMonitor) -> bool:
 
 def _evidence_table(monitor: GapMonitor, period: str) -> tuple[Any, ...]:
     """Table of the e-values after each batch."""
-    levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
+    levels = monitor.summary()["evidence_needed"].iloc[-1], 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)
     note = (
         f"For, against: e-values. A certificate needs {needed} for the tolerance now, and "
@@ -537,16 +631,14 @@ def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple[Any, ...]]
         groups = [*map(str, dict.fromkeys(table["group"]))]
         if len(groups) > MAX_DRAWN_GROUPS:
             continue
-        axis = find_round_axis(quantity, max(table["estimate"].max(), 1e-3))
         rows = []
         for time, one in table.groupby("time", sort=True):
             by_group = dict(zip(one["group"].astype(str), one["estimate"], strict=True))
             cells = [quantity.value(by_group[name]) if name in by_group else "–" for name in groups]
-            dots = [(value, "near") for value in by_group.values()]
-            rows.append(((date_text(time), Picture(axis, dots), *cells), False))
+            rows.append(((date_text(time), *cells), False))
         name = f"{quantity.noun.capitalize()} of each group by {attribute}"
         name += f"; {event}" * (rates["event"].nunique() > 1)
-        yield name, "", (period.title(), "", *groups), rows
+        yield name, "", (period.title(), *groups), rows
 
 
 def _alarm_table(monitor: GapMonitor, period: str) -> Iterator[tuple[Any, ...]]:
@@ -590,10 +682,7 @@ def _describe_method(monitor: GapMonitor, period: str) -> list[str]:
         )
         restart = "Nothing begins again after an alarm."
     else:
-        alarm = (
-            "While the gap is within the tolerance there is about one false alarm in "
-            f"{monitor.run_length:,g} {periods} on average, or fewer."
-        )
+        alarm = _describe_false_alarms(monitor, period)
         restart = (
             f"After an alarm both begin again with the next {period}, at a stricter level, and are "
             "about the samples since."

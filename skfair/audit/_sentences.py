@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_EVEN, Decimal
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skfair._utils.checks import bound_text, join_names, number_text, outward_rounding
@@ -206,9 +206,10 @@ class Quantity(NamedTuple):
         """The limits of a value or a gap on a page, rounded outwards, without their unit."""
         return _write_limits(self.decimal, low, high)
 
-    def size(self, gap: float, low: float, high: float) -> str:
-        """Clause on a gap, or on the rate of the worst group, with its limits."""
-        return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
+    def size(self, gap: float, low: float = nan, high: float = nan) -> str:
+        """Clause on a gap, or on the rate of the worst group, with its limits if there are any."""
+        limits = f" ({self.interval(low, high)})" if isfinite(low) or isfinite(high) else ""
+        return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)}{limits}"
 
     def values(self, values: Iterable[float], groups: Iterable[str], sizes: Iterable[int]) -> str:
         """Clause on the values of groups, and on the samples that they are of."""

@@ -601,7 +601,7 @@ class SubgroupReport(PageReport):
         verdict = "be miscalibrated" if is_calibration else f"differ from the rest in the {noun}"
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
-            f"{verdict}, with {level} for all together; listed are those "
+            f"{verdict}, with {level} in all limits nearer to 0 together; listed are those "
             f"that overlap little{left_out_clause(search['left_out'])}."
         )
         listed = self.subgroups[self.subgroups["metric"] == search["metric"]]

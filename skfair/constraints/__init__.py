@@ -87,7 +87,7 @@ _CLASSES = {kind.__name__: kind for kind in CONSTRAINTS.values()} | {
 """All constraints of this package by the names of their classes, which files state."""
 
 AUDITED_CONSTRAINTS = Registry({**CONSTRAINTS, "calibration": Calibration}, constraint_hint)
-"""Constraints of claims and monitors by name: those of fits, and on calibration."""
+"""Constraints of claims by name: those of fits, and on calibration."""
 
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 ConstraintLike = ConstraintName | Constraint | list[str | Constraint] | tuple[str | Constraint, ...]

@@ -428,7 +428,7 @@ class MeanErrorParity(MeanParity):
 
 @make_constructor
 class Calibration(Constraint):
-    r"""Calibrated probabilities of every group on average: for claims and monitors, not for fits.
+    r"""Calibrated probabilities of every group on average: for claims, not for fits or monitors.
 
     :math:`|E[y - p \mid g]|` is at most the tolerance for all groups g, where p are predicted
     probabilities: as many samples of a group are positive as predicted. The gap is the largest of

@@ -36,11 +36,9 @@ from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
 from skfair.constraints import check_task
-from skfair.constraints._constraint import set_reference_groups
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
-from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import refuse_sets_metric
 
@@ -166,6 +164,11 @@ def normalize_time(time: Time | None) -> float | str | None:
 def restore_time(time: Any) -> Any:
     """The time that text stands for, or the number."""
     return pd.Timestamp(time) if isinstance(time, str) else time
+
+
+def describe_time(time: float | str) -> str:
+    """Return a stored time as text: a number with its noun, a day without its hours at midnight."""
+    return time.removesuffix("T00:00:00") if isinstance(time, str) else f"time {time}"
 
 
 def check_order(time: float | str | None, latest: float | str | None) -> None:
@@ -387,9 +390,11 @@ class OutstandingSamples:
         """Those of the samples whose outcome has come; warn that the others are left out."""
         known = [one for one in ids if self.records[one][_TARGET_POSITION] is not None]
         if len(known) < len(ids):
+            times = dict.fromkeys(self.records[one][_TIME_POSITION] for one in ids)
             warn(
-                f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
-                f"passed. They are left out. {OUTCOME_SELECTION}"
+                f"{len(ids) - len(known)} samples of {join_names(map(describe_time, times), 6)} "
+                "have no outcome although the longest delay has passed. They are left out. "
+                f"{OUTCOME_SELECTION}"
             )
         return known
 
@@ -607,8 +612,7 @@ def to_scores(
 ) -> np.ndarray:
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
-        scores = to_numbers(y_pred, "y_pred")
-        return check_unit_range(scores, "y_pred") if constraint.unit == "probability" else scores
+        return to_numbers(y_pred, "y_pred")
     columns = [y_pred] if y_true is None else [y_pred, y_true]
     positive = find_positive(*columns, pos_label=pos_label)
     return np.where(y_pred == positive, 1.0, -1.0)
@@ -653,17 +657,6 @@ def attribute_codes(
     for attribute, column in zip(groups.attributes, groups.labels.T, strict=True):
         values, codes = sort_labels(column)
         yield str(attribute), codes[groups.codes], values.tolist()
-
-
-def list_references(constraint: Constraint, groups: Groups) -> list[GroupName]:
-    """The reference group of each comparison; empty for constraints without one."""
-    if constraint.direction is None:
-        return []
-    set_reference_groups(constraint, groups)  # raises where attributes are others
-    references: Any = constraint.reference  # by attribute, if a direction is given
-    labels: list[GroupName] = [references[one] for one in groups.attributes]
-    is_single = constraint.attributes == "each" or len(labels) == 1
-    return labels if is_single else [tuple(labels)]
 
 
 def refuse_many_decimals(groups: list[GroupName]) -> None:

@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import json
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -45,12 +45,9 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import Window, find_delay
 from skfair.monitoring._settings import Settings, check_settings
 from skfair.monitoring._state import (
-    AboveHypotheses,
-    BelowHypotheses,
     CellEvidence,
     Comparison,
     DifferenceHypotheses,
-    DistanceHypotheses,
     GapEvidence,
     MeanHypotheses,
     RatioHypotheses,
@@ -63,29 +60,61 @@ from skfair.monitoring._state import (
 from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from skfair._utils.tables import TableLike
 
 # Monitors as text in JSON.
 
 
-_VERSION = 9
+_VERSION = 10
 """Version of the format; others are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(AboveHypotheses, BelowHypotheses, DistanceHypotheses, RatioHypotheses),
-        *(Row, Settings, State, MeanHypotheses, Statement, Window),
+        *(MeanHypotheses, RatioHypotheses, Row, Settings, State, Statement, Window),
     )
 }
 """Classes that a file may name, besides the public constraints."""
 
 
-_SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedelta}
-"""Functions that read values from text."""
+class _TextForm(NamedTuple):
+    """How values of a type become text, and are read from it."""
+
+    type: type
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+_TEXT_FORMS = {
+    "float": _TextForm(float, str, float),
+    "date": _TextForm(date, date.isoformat, date.fromisoformat),
+    "datetime": _TextForm(datetime, datetime.isoformat, datetime.fromisoformat),
+    "time": _TextForm(pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+    "datetime64": _TextForm(np.datetime64, str, np.datetime64),
+    "timedelta": _TextForm(
+        timedelta,
+        lambda value: pd.Timedelta(value).isoformat(),
+        lambda text: pd.Timedelta(text).to_pytimedelta(),
+    ),
+    "timedelta64": _TextForm(
+        np.timedelta64,
+        lambda value: pd.Timedelta(value).isoformat(),
+        lambda text: pd.Timedelta(text).to_timedelta64(),
+    ),
+    "duration": _TextForm(pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
+    "period": _TextForm(
+        pd.Period,
+        lambda value: f"{value.freqstr} {value}",
+        lambda text: pd.Period(text.split(" ", 1)[1], freq=text.split(" ", 1)[0]),
+    ),
+}
+"""Forms of dates, times and infinite numbers, which labels of groups may be, by name."""
+
+_FORM_NAMES = {one.type: name for name, one in _TEXT_FORMS.items()}
+"""Names of these forms by the type, which must be the same."""
 
 
 def seal(stored: dict[str, Any]) -> dict[str, Any]:
@@ -117,12 +146,11 @@ def decode_content(text: str, names: list[str]) -> dict[str, Any]:
 
 def _encode_state(value: Any) -> Any:
     """A value as JSON knows it; other types become objects that name their type."""
-    if isinstance(value, timedelta | np.timedelta64):
-        return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return {"type": "float", "value": str(value)}
+    name = _FORM_NAMES.get(type(value))
+    if name is not None and not (name == "float" and np.isfinite(value)):
+        return {"type": name, "value": _TEXT_FORMS[name].write(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -135,8 +163,6 @@ def _encode_state(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         layout = {"dtype": str(value.dtype), "shape": list(value.shape)}
         return {"type": "array", **layout, "value": _encode_state(value.ravel().tolist())}
-    if hasattr(value, "isoformat"):
-        return {"type": "time", "value": value.isoformat()}
     name = type(value).__name__
     content = None
     if name in _STORABLE_CLASSES:
@@ -192,8 +218,8 @@ def _decode(value: Any, path: str) -> Any:
     kind, content = value["type"], value["value"]
     if kind == "array":
         return np.array(_decode(content, path), dtype=value["dtype"]).reshape(value["shape"])
-    if kind in _SCALAR_DECODERS:
-        return _SCALAR_DECODERS[kind](content)
+    if kind in _TEXT_FORMS:
+        return _TEXT_FORMS[kind].read(content)
     if kind == "tuple":
         return tuple(_decode(content, path))
     if kind == "dict":
@@ -211,7 +237,10 @@ def _decode(value: Any, path: str) -> Any:
 # Monitor of a gap over time, valid at every look.
 
 
-_WINDOW_COLUMNS = ("n_batches", "start", "end", "gap", "low", "high", "verdict", "extremes")
+_WINDOW_COLUMNS = (
+    *("batch", "n_batches", "start", "end"),
+    *("gap", "low", "high", "is_above", "verdict", "extremes"),
+)
 
 _RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
@@ -225,8 +254,9 @@ class GapMonitor(BaseEstimator):
     cases at a level of 95 %. This monitor reads batches of any size, as they come, and may be read
     after each of them (sequential testing, anytime-valid inference). It answers three questions:
 
-    - *Is the tolerance kept?* A certificate: for every ordered pair of groups an e-process
-      against :math:`p_i - p_j \ge \epsilon`, each at the full level (intersection-union). It
+    - *Is the tolerance kept?* The pooled rates of the last batches (`windows`), and a certificate
+      of the mean since the start: for every ordered pair of groups an e-process against
+      :math:`p_i - p_j \ge \epsilon`, each at the full level (intersection-union). A certificate
       assumes that the groups' means do not change since the start or the last restart.
     - *Was the tolerance ever exceeded?* An e-process against "the gap was always at most the
       tolerance", for all groups at once and a mixture over all starts of an excess. It remains
@@ -265,12 +295,10 @@ class GapMonitor(BaseEstimator):
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
         means between groups (``reference="groups"``, ``aggregate="max"``) or their ``ratio``, whose
-        gap is 1 minus the smallest ratio of two groups, one side of a reference group (a
-        ``reference`` by attribute with a ``direction``), or
+        gap is 1 minus the smallest ratio of two groups, or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
-        :class:`~skfair.constraints.MinimumRate`, or "calibration"
-        (:class:`~skfair.constraints.Calibration`). With ``attributes="each"`` the values of each
-        attribute are compared with one another, not with those of other attributes. Its
+        :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
+        attribute are compared with one another, not with the values of other attributes. Its
         ``min_group_size``, if it has a number, counts in place of that of the monitor.
     tolerance : float, default=None
         Largest gap allowed: a fraction for rates, else in units of the mean. (A ratio r of the
@@ -281,13 +309,13 @@ class GapMonitor(BaseEstimator):
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
         never was: each of them over all looks and restarts.
     run_length : float, default=300.0
-        Mean number of batches until a false alarm, from the start or an earlier alarm: at least so
-        many without `windows`, about so many with them; greater than 1. This is for a gap of just
-        the tolerance; false alarms are much rarer if the gap is smaller. A row of `summary` is a
-        batch. Where outcomes come later and there is no `delay`, windows are judged again as they
-        come, and false alarms of windows are up to half more frequent. None raises an alarm at most
-        once, with the error of `confidence_level`, restarts nothing and judges no windows, so that
-        a gap that begins after some good years may be missed for years.
+        A false alarm comes about once in so many batches if the gap is just the tolerance, and less
+        often if it is smaller; greater than 1. Without `windows` it is so many on average at least,
+        from the start or an earlier alarm. A row of `summary` is a batch. Where outcomes come later
+        and there is no `delay`, windows are judged again as they come, and false alarms of windows
+        are up to half more frequent. None raises an alarm at most once, with the error of
+        `confidence_level`, restarts nothing and judges no windows, so that a gap that begins after
+        some good years may be missed for years.
     pos_label : label, default=None
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute
@@ -305,9 +333,7 @@ class GapMonitor(BaseEstimator):
     value_range : tuple of two floats, default=(0.0, 1.0)
         Smallest and largest value that is averaged, for constraints on scores, predicted numbers
         and losses. Rates of decisions, whose largest value is known, do not use it. With a ratio it
-        begins at 0. Of
-        "calibration" it is an outcome, 0 or 1, minus its probability, by default from -1 to 1. If
-        no probability is above b, (-b, 1) takes far fewer samples.
+        begins at 0.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
     windows : tuple of int, default=(1, 3, 6, 12)
@@ -326,53 +352,36 @@ class GapMonitor(BaseEstimator):
     Attributes
     ----------
     verdict_ : {"shown", "open", "contradicted"}
-        What is known after the last batch, in the words of a claim. "shown": there is a certificate
-        that the tolerance is kept. It is about the mean since the start or restart, and lapses
-        while a window is above the tolerance or has limits that exclude this mean. "contradicted":
-        an alarm was raised, and stands until the next certificate. "open": neither.
+        Whether the tolerance is kept now, in the words of a claim: the worst of what holds after
+        the last batch, which is the "state" of `summary`. "contradicted": an alarm was raised, and
+        the verdict has not been "shown" since, or a window contradicts the tolerance. "shown": no
+        window has a gap above the tolerance, and one shows that it is kept, or a certificate does
+        so for the mean since the start or the last alarm. "open": neither. A "shown" of windows
+        has their error on each page (`windows`), and a certificate that of all pages together.
     windows_ : DataFrame
-        One row per window: "n_batches", "start" and "end" (times of decisions in its first and its
-        last batch), "gap", "low", "high"
-        (limits of the gap), "verdict" ("shown", "open" or "contradicted") and "extremes" (names,
-        means and samples of the two groups that differ most, or of the one with the largest mean).
-    evidence_for_ : float
-        E-value for the tolerance: the smallest of those of all pairs.
-    evidence_needed_ : float
-        E-value from which on the verdict is "shown", ``1 / (1 - confidence_level)`` over the
-        share :math:`w_k` of the error.
-    evidence_against_ : float
-        E-value against "the tolerance was never exceeded".
-    change_evidence_ : float
-        Statistic of the e-detector, to be compared with ``4 * run_length``, or without windows with
-        `run_length`.
-    was_exceeded_ : bool
-        Whether the evidence against was ever as large as ``1 / (1 - confidence_level)``.
+        One row per window of the last batch: "batch" (its number), "n_batches" (length of the
+        window), "start" and "end" (times of decisions in its first and its last batch), "gap",
+        "low", "high" (limits of the gap), "is_above" (whether the gap is above the tolerance,
+        perhaps by chance), "verdict" and "extremes" (names, means and samples of the two groups
+        that differ most, or of the one with the largest mean).
     alarms_ : DataFrame
         One row per alarm: "batch" (number of the row of `summary`), "time" (of the latest decisions
         that were counted then) and "since" (time of the decisions since which the tolerance was
         most likely exceeded).
     since_ : int, float, Timestamp or None
-        "since" of the first alarm after the last certificate, which does not move with later
+        "since" of the first alarm after the last verdict "shown", which does not move with later
         alarms; None without an alarm.
+    batches_to_alarm_ : int or None
+        About how many batches windows take to show a gap of twice the tolerance in half of all
+        cases; None if they never do. Batches have the mean size so far, all groups were equal, and
+        the smallest one with recent decisions changes. Known for differences of all groups only.
     left_out_ : list of str
         Names of the groups that have too few samples so far to be compared, with their attribute
         if several are compared.
-    n_batches_ : int
-        Number of batches. One `update` and the `update_labels` of the same time are one batch.
-    decision_times_ : list
-        Times of the batches of decisions, without those of late outcomes alone.
-    last_decisions_ : dict
-        Time, or without times the batch, of the last counted decisions about each group that the
-        last batch has none of, by pairs of attribute and name; without groups that are too small.
-    late_times_ : list
-        Times of decisions that came after later ones, by `update_late`.
     bins_ : dict
         Bins of numbers by attribute, named by their ends: those of the first batch.
     outstanding_ids_ : list
         Ids of the samples whose outcome has not come.
-    n_outstanding_ : int
-        Samples that are not counted yet, because their outcome or the end of their cohort's delay
-        is outstanding.
 
     References
     ----------
@@ -560,7 +569,7 @@ class GapMonitor(BaseEstimator):
             if state.attributes is None:
                 state = replace(state, bins=audit.bins)
             batch = read_batch(settings, row, state, audit, ids, X)
-            state = state.with_groups(settings, batch.cohort.samples.groups)
+            state = state.with_groups(settings, batch.cohort.samples.groups, row.time)
             if batch.late_ids is None:
                 cohorts.append(batch.cohort)
             else:
@@ -582,8 +591,8 @@ class GapMonitor(BaseEstimator):
     ) -> GapMonitor:
         """Count decisions of a time before the last batch in the windows, and nowhere else.
 
-        Evidence cannot be added to the past: e-values, alarms and the interval stay as they are. A
-        certificate may lapse.
+        Evidence cannot be added to the past: e-values, alarms and the interval stay as they are.
+        The verdict may change, as windows do.
 
         Parameters
         ----------
@@ -624,7 +633,7 @@ class GapMonitor(BaseEstimator):
         row = replace(state.rows[-1], time=stored)
         audit = make_audit(settings, *columns)
         batch = read_batch(settings, row, state, audit, None, None)
-        state = state.with_groups(settings, batch.cohort.samples.groups)
+        state = state.with_groups(settings, batch.cohort.samples.groups, row.time)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
     def update_labels(
@@ -717,18 +726,6 @@ class GapMonitor(BaseEstimator):
         return names
 
     @property
-    def last_decisions_(self) -> dict:
-        """Time of the last decisions about each group that has none any more, see the class."""
-        frame = self.to_frame()
-        counted = frame[frame["n"] > 0]
-        column = "batch" if counted["time"].isna().all() else "time"
-        keys = ["attribute", "group"]
-        last = counted.groupby(keys, sort=False)[column].max()
-        n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
-        is_gone = (last < counted[column].max()) & (n >= self._settings.smallest_size)
-        return last[is_gone].to_dict()
-
-    @property
     def alarms_(self) -> pd.DataFrame:
         """One row per alarm, see the class."""
         self._check_updated()
@@ -736,41 +733,17 @@ class GapMonitor(BaseEstimator):
         return frame.assign(time=restore_times(frame["time"]), since=restore_times(frame["since"]))
 
     @property
-    def decision_times_(self) -> list:
-        """Times of the batches of decisions, without those of late outcomes alone."""
-        self._check_updated()
-        times = dict.fromkeys(row.time for row in self._state.rows if row.has_decisions)
-        return [*map(restore_time, times), *self.late_times_]
-
-    @property
-    def late_times_(self) -> list:
-        """Times of decisions that came after later ones, and that windows alone count."""
-        self._check_updated()
-        rows = self._state.rows
-        read = {row.time for row in rows if row.has_decisions}
-        times = dict.fromkeys(table[0] for row in rows for table in row.tables)
-        return [restore_time(time) for time in times if time not in read]
-
-    @property
     def batches_to_alarm_(self) -> int | None:
-        """Batches until windows show twice the tolerance in half of all cases; None for never.
-
-        The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one of those with recent decisions changes. It is known for differences of all
-        groups alone.
-        """
+        """Batches until windows show twice the tolerance, see the class."""
         self._check_updated()
         state = self._state
         return find_delay(self._settings, state.counted_batches, 2.0 * self._settings.tolerance)
 
     @property
     def windows_(self) -> pd.DataFrame:
-        """One row per window of the last batches, see the class."""
+        """One row per window of the last batch, see the class."""
         self._check_updated()
-        rows = map(vars, self._state.rows[-1].statement.windows)
-        frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
-        ends = {name: restore_times(frame[name]) for name in ("start", "end")}
-        return frame.assign(**ends)
+        return self._tabulate_windows(self._state.rows[-1:])
 
     def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.
@@ -791,24 +764,46 @@ class GapMonitor(BaseEstimator):
         frame = pd.DataFrame(rates, columns=_RATE_COLUMNS)
         return frame.assign(time=restore_times(frame["time"]))
 
-    def summary(self) -> pd.DataFrame:
-        """Gap, evidence and verdict after each batch.
+    def summary(self, *, by_window: bool = False) -> pd.DataFrame:
+        """Gap, evidence and verdict after each batch, or of each window.
+
+        Parameters
+        ----------
+        by_window : bool, default=False
+            True: one row per batch and window. False: one row per batch.
 
         Returns
         -------
         frame : DataFrame
             One row per batch with the columns "batch", "time", "counted_until", "n", "batch_gap",
-            "gap", "low", "high" (of `interval`), "evidence_for", "evidence_against",
-            "change_evidence", "verdict" and "n_outstanding". "n" and "batch_gap" are of the
-            decisions of this time that are counted by now, also where outcomes came later. The
-            others say what was known after the batch was read, of decisions up to "counted_until".
-            Of a `MinimumRate` gaps are the smallest rates, here and in `interval` and `windows_`.
+            "gap", "low", "high" (of `interval`), "evidence_for" (e-value for the tolerance: the
+            smallest of all pairs), "evidence_needed" (by a certificate), "evidence_against"
+            (e-value against "the tolerance was never exceeded"), "change_evidence" (statistic of
+            the e-detector, to be compared with ``4 * run_length``, or without windows with
+            `run_length`), "was_exceeded" (whether the evidence against was ever as large as
+            ``1 / (1 - confidence_level)``), "state", "verdict" and "n_outstanding" (samples that
+            are not counted yet, because their outcome or the end of their cohort's delay is
+            outstanding). "n" and "batch_gap" are of the decisions of this time that are counted by
+            now, also where outcomes came later. The others say what was known after the batch was
+            read, of decisions up to "counted_until".
+
+            With `by_window` the columns are those of `windows_`. Of a `MinimumRate` gaps are the
+            smallest rates, here and in `interval`.
         """
         self._check_updated()
+        if by_window:
+            return self._tabulate_windows(self._state.rows)
         rows = self._state.summarize(self._settings)
         frame = state_gaps(self._settings, pd.DataFrame(rows))
         times = {name: restore_times(frame[name]) for name in ("time", "counted_until")}
         return frame.assign(**times)
+
+    def _tabulate_windows(self, rows: list) -> pd.DataFrame:
+        """Return a row for each window of some batches."""
+        lines = [{"batch": row.number} | vars(one) for row in rows for one in row.statement.windows]
+        frame = state_gaps(self._settings, pd.DataFrame(lines, columns=_WINDOW_COLUMNS))
+        ends = {name: restore_times(frame[name]) for name in ("start", "end")}
+        return frame.assign(**ends)
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
         """Draw rates, gap, interval and verdict over time.
@@ -899,21 +894,12 @@ class GapMonitor(BaseEstimator):
 
     def _set_state(self, settings, state):
         """Replace the state and all attributes at once; whatever fails before leaves them as is."""
-        row = state.rows[-1]
-        statement = row.statement
         vars(self).update(
             _settings=settings,
             _state=state,
-            verdict_=statement.verdict,
-            evidence_for_=statement.evidence_for,
-            evidence_against_=statement.evidence_against,
-            evidence_needed_=statement.evidence_needed,
-            change_evidence_=statement.change_evidence,
-            was_exceeded_=statement.was_exceeded,
+            verdict_=state.rows[-1].statement.verdict,
             since_=restore_time(state.since),
             bins_={state.attributes[place]: one.texts for place, one in state.bins.items()},
-            n_batches_=row.number,
-            n_outstanding_=row.n_outstanding,
         )
         return self
 
@@ -931,3 +917,48 @@ def _check_settings(monitor: GapMonitor) -> Settings:
             f"{join_names(first)}. Set them back, or create another monitor."
         )
     return settings
+
+
+def rename_attributes(monitor: GapMonitor, names: list) -> GapMonitor:
+    """Give the attributes of a monitor these names, in the same order; return the monitor."""
+    state = monitor._state
+    if state.attributes in (None, names):
+        return monitor
+    return monitor._set_state(monitor._settings, state.rename_attributes(names))
+
+
+def list_decision_times(monitor: GapMonitor) -> list:
+    """Return the times of the decisions that a monitor has read; none before the first batch."""
+    if not hasattr(monitor, "verdict_"):
+        return []
+    times = dict.fromkeys(row.time for row in monitor._state.rows if row.has_decisions)
+    return [*map(restore_time, times), *list_late_times(monitor)]
+
+
+def list_late_times(monitor: GapMonitor) -> list:
+    """Return the times of decisions that came after later ones, and that only windows count."""
+    rows = monitor._state.rows
+    read = {row.time for row in rows if row.has_decisions}
+    times = dict.fromkeys(table[0] for row in rows for table in row.tables)
+    return [restore_time(time) for time in times if time not in read]
+
+
+def has_upper_limit(monitor: GapMonitor) -> bool:
+    """Return whether the gap so far has an upper limit below the largest possible gap."""
+    return bool(monitor._state.rows[-1].statement.high < monitor._settings.unscale(1.0))
+
+
+def find_last_decisions(monitor: GapMonitor) -> dict:
+    """Return when the last decisions about each group were made that has none any more.
+
+    Keys are pairs of attribute and name. Values are times, or numbers of batches without times.
+    Groups that are too small to be compared are left out.
+    """
+    frame = monitor.to_frame()
+    counted = frame[frame["n"] > 0]
+    column = "batch" if counted["time"].isna().all() else "time"
+    keys = ["attribute", "group"]
+    last = counted.groupby(keys, sort=False)[column].max()
+    n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
+    is_gone = (last < counted[column].max()) & (n >= monitor._settings.smallest_size)
+    return last[is_gone].to_dict()

@@ -5,18 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from skfair._statistics.gaps import Verdict, find_verdict
-from skfair._statistics.limits_of_rates import is_limit_above, rate_limits
+from skfair._statistics.limits_of_rates import clopper_pearson_limits, is_limit_above, rate_limits
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import restore_time, unscale_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from skfair.monitoring._batches import MonitorSettings
 
@@ -43,6 +44,8 @@ class Window:
         "contradicted" if the lower limit exceeds the tolerance, "shown" if the upper one does not.
         Both hold of the pooled rates, and of rates in which a batch has the same weight in all
         groups.
+    is_above : bool
+        Whether the gap is above the tolerance, perhaps by chance.
     extremes : list of tuples
         Name, mean and samples of the two groups that differ most, or of the one with the largest
         mean. The cell stands before the name, if there are several.
@@ -56,6 +59,7 @@ class Window:
     low: float
     high: float
     verdict: Verdict
+    is_above: bool
     extremes: list
 
 
@@ -177,11 +181,6 @@ def judge_windows(
     return [window for window in windows if window is not None]
 
 
-def differ_from_mean(windows: list[Window], gap: float) -> bool:
-    """Whether a window is above the tolerance, or excludes the gap since the start."""
-    return any(one.verdict == "contradicted" for one in windows) or exclude_gap(windows, gap)
-
-
 def exclude_gap(windows: list[Window], gap: float) -> bool:
     """Whether the limits of a window exclude the gap since the start."""
     return any(not one.low <= gap <= one.high for one in windows)
@@ -201,7 +200,7 @@ def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) 
     pooled = pool_tables([table for one in batches for table in one.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    if settings.constraint.direction is not None or hypothesis.are_ratios:
+    if hypothesis.are_ratios:
         return None
     compared = find_compared(settings, pooled)
     # Groups without recent decisions do not change any more.
@@ -260,6 +259,7 @@ def _judge_window(
         is_shown &= high_by_batch <= settings.scaled_tolerance
         is_contradicted &= low_by_batch > settings.scaled_tolerance
     is_shown = is_shown and _is_exactly_within(settings, compared, error_within)
+    is_contradicted = is_contradicted and _is_exactly_above(settings, compared, error_above)
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
@@ -271,6 +271,7 @@ def _judge_window(
         low=settings.unscale(low),
         high=settings.unscale(high),
         verdict=find_verdict(is_shown, is_contradicted),
+        is_above=bool(gap > settings.scaled_tolerance),
         extremes=_find_extremes(settings, comparisons, widest, *compared[widest]),
     )
 
@@ -297,27 +298,79 @@ def _limit_gap(
 
 
 _RARE_COUNT = 30
-"""Successes or failures of a group up to which limits of its differences are checked exactly."""
+"""Successes or failures of a group below which limits of its differences are checked exactly."""
 
 
 def _is_exactly_within(settings: MonitorSettings, compared: Any, error: float) -> bool:
-    """Whether differences of groups with rare outcomes have exact limits within the tolerance, too.
+    """Return whether exact limits of all pairs with a rare outcome are within the tolerance, too.
 
     Far in the tails the limit of a rate near 0 or 1 ends there, and margins that are added as roots
-    of squares are too short.
+    of squares are too short. `error` is that of a pair.
+    """
+    if not settings.hypothesis.compares_group_pairs:
+        return True
+    return all(
+        _is_pair_exactly_within(settings, counts, sizes, error)
+        for _, n, rates in compared.values()
+        for counts, sizes, is_rare in _list_pairs(n, rates)
+        if is_rare
+    )
+
+
+def _is_exactly_above(settings: MonitorSettings, compared: Any, error: float) -> bool:
+    """Return whether a pair has a limit above the tolerance: exact if it has a rare outcome.
+
+    `error` is that of a pair.
     """
     hypothesis = settings.hypothesis
-    if not hypothesis.compares_group_pairs or hypothesis.are_ratios:
+    if not hypothesis.compares_group_pairs:
         return True
     for _, n, rates in compared.values():
-        hits = np.rint(n * rates).astype(int)
-        is_rare = np.minimum(hits, n - hits) < _RARE_COUNT
-        is_checked = hypothesis.pairs(len(n)) & np.logical_or.outer(is_rare, is_rare)
-        for pair in np.argwhere(is_checked):
-            counts = tuple(hits[pair].tolist()), tuple(n[pair].astype(int).tolist())
-            if is_limit_above(*counts, 1.0 - error, settings.scaled_tolerance):
-                return False
-    return True
+        for counts, sizes, is_rare in _list_pairs(n, rates):
+            size = np.array(sizes, dtype=float)
+            pair = np.array(counts) / size
+            # Only the first group can exceed the second.
+            low = hypothesis.lower_limit(pair, *rate_limits(pair, size, 1.0 - error))
+            is_above = pair[0] > pair[1] and low > settings.scaled_tolerance
+            if is_above and (not is_rare or _is_pair_exactly_above(settings, counts, sizes, error)):
+                return True
+    return False
+
+
+def _list_pairs(
+    n: np.ndarray, rates: np.ndarray
+) -> Iterator[tuple[tuple[int, int], tuple[int, int], bool]]:
+    """Yield successes and samples of ordered pairs of groups, and whether an outcome is rare."""
+    hits = np.rint(n * rates).astype(int)
+    is_rare = np.minimum(hits, n - hits) < _RARE_COUNT
+    for first, second in permutations(range(len(n)), 2):
+        counts = int(hits[first]), int(hits[second])
+        yield counts, (int(n[first]), int(n[second])), bool(is_rare[first] or is_rare[second])
+
+
+def _is_pair_exactly_within(
+    settings: MonitorSettings, counts: tuple[int, int], sizes: tuple[int, int], error: float
+) -> bool:
+    """Return whether the exact upper limit of a difference, or of 1 - a ratio, is within."""
+    level, tolerance = 1.0 - error, settings.scaled_tolerance
+    if not settings.hypothesis.are_ratios:
+        return not is_limit_above(counts, sizes, level, tolerance)
+    # Each rate has half of the error.
+    low, high = clopper_pearson_limits(counts, sizes, 1.0 - error / 2.0)
+    return bool(low[1] >= (1.0 - tolerance) * high[0])
+
+
+def _is_pair_exactly_above(
+    settings: MonitorSettings, counts: tuple[int, int], sizes: tuple[int, int], error: float
+) -> bool:
+    """Return whether the exact lower limit of a difference, or of 1 - a ratio, is above."""
+    level, tolerance = 1.0 - error, settings.scaled_tolerance
+    if not settings.hypothesis.are_ratios:
+        # The difference of the second to the first is below minus the tolerance.
+        return not is_limit_above(counts[::-1], sizes[::-1], level, -tolerance)
+    # Each rate has half of the error.
+    low, high = clopper_pearson_limits(counts, sizes, 1.0 - error / 2.0)
+    return bool(high[1] < (1.0 - tolerance) * low[0])
 
 
 def _equalise_batches(
@@ -345,7 +398,7 @@ def find_compared(settings: MonitorSettings, pooled: dict[tuple[str, ...], np.nd
     compared = {}
     for key, (counts, weights, sums) in pooled.items():
         is_large = (counts >= settings.smallest_size) & (weights > 0)
-        codes = np.flatnonzero(settings.hypothesis.restrict(is_large))
+        codes = np.flatnonzero(is_large)
         if settings.hypothesis.count_contrasts(len(codes)):
             compared[key] = codes, counts[codes], sums[codes] / weights[codes]
     return compared

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from skfair._bound.gap import LargestDistance
-from skfair._bound.pair_gap import AboveReference, BelowReference
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import argument_error, check_tolerance, is_int
 from skfair.audit._report_input import check_group_size
@@ -33,25 +31,15 @@ from skfair.constraints._constraint import (
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._state import (
-    AboveHypotheses,
-    BelowHypotheses,
     DifferenceHypotheses,
-    DistanceHypotheses,
     MeanHypotheses,
     RatioHypotheses,
 )
 
-if TYPE_CHECKING:
-    pass
-
-
 _HYPOTHESES: tuple[tuple[Any, type[DifferenceHypotheses | MeanHypotheses]], ...] = (
     (RangeGap, DifferenceHypotheses),
     (RatioGap, RatioHypotheses),
-    (BelowReference, BelowHypotheses),
-    (AboveReference, AboveHypotheses),
     (LargestMean, MeanHypotheses),
-    (LargestDistance, DistanceHypotheses),
     (Shortfall, MeanHypotheses),
 )
 """Gaps of all groups that a cell has, and what is tested about their means."""
@@ -93,15 +81,14 @@ class Settings:
     @cached_property
     def hypothesis(self) -> DifferenceHypotheses | MeanHypotheses:
         """What certificates and alarms are about."""
-        return _list_hypotheses(self.constraint.gap)[0].from_range(*self.range)
+        return _list_hypotheses(self.constraint.gap)[0]()
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """Smallest and largest value that is averaged."""
-        constraint = self.constraint
-        if constraint.unit == "probability" and self.value_range == (0.0, 1.0):
-            return -1.0, 1.0  # of outcomes less probabilities, if nothing else is said
-        return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
+        if self.constraint.counts_decisions:
+            return 0.0, self.constraint.largest_gap
+        return self.value_range
 
     @cached_property
     def scaled_tolerance(self) -> float:
@@ -109,7 +96,8 @@ class Settings:
         if self.hypothesis.are_ratios:
             return self.tolerance
         low, high = self.range
-        return (self.tolerance - (0.0 if self.hypothesis.are_distances else low)) / (high - low)
+        start = 0.0 if self.hypothesis.compares_group_pairs else low
+        return (self.tolerance - start) / (high - low)
 
     @cached_property
     def levels(self) -> np.ndarray:
@@ -127,7 +115,8 @@ class Settings:
         if self.hypothesis.are_ratios:
             return float(level)
         low, high = self.range
-        return float((0.0 if self.hypothesis.are_distances else low) + level * (high - low))
+        start = 0.0 if self.hypothesis.compares_group_pairs else low
+        return float(start + level * (high - low))
 
     def log_evidence_needed(self, n_restarts: int, n_sides: int = 1) -> float:
         """Logarithm of the e-value that a statement needs after so many restarts.
@@ -167,7 +156,7 @@ def check_settings(params: dict[str, Any]) -> Settings:
     check_group_size(settings.min_group_size)
     is_weight = _is_finite(weight) and weight > 0
     is_length = length is None or (_is_finite(length) and length > 1)
-    if is_range and settings.hypothesis.are_distances and settings.value_range == (0, 1):
+    if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
         check_tolerance(settings.tolerance, closed="left", of=settings.constraint.name)
     is_gap = is_range and _is_finite(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
     for name, is_valid, requirement in (
@@ -197,10 +186,9 @@ def _check_compares_means(resolved: Constraint) -> None:
     if not _list_hypotheses(resolved.gap) or not _has_mean_rates(resolved):
         raise argument_error(
             "constraint must be the largest difference between the means of two groups, or their "
-            'smallest ratio (reference="groups" or, without a ratio, one group, aggregate="max"; a '
-            "rate must be a mean, or the share that its numerator has in the samples of its "
-            "denominator, unlike F1 and treatment equality), BoundedGroupLoss, Calibration, "
-            "MaximumRate or MinimumRate; got "
+            'smallest ratio (reference="groups", aggregate="max"; a rate must be a mean, or the '
+            "share that its numerator has in the samples of its denominator, unlike F1 and "
+            "treatment equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
             f"{resolved}, whose gap is {resolved.gap.name}. Other criteria can be certified once, "
             "by skfair.audit.Audit.certify."
         )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skfair._statistics.exact import constrained_rate
-from skfair._statistics.gaps import Verdict, find_verdict
 from skfair._statistics.limits_of_rates import combine_margins
 from skfair._utils.checks import join_names, warn
 from skfair.audit._tables import group_text
@@ -20,9 +19,9 @@ from skfair.monitoring._batches import (
     attribute_codes,
     check_label_types,
     count_by_group,
+    describe_time,
     draw_blocks,
     evaluate_cohort,
-    list_references,
     make_generator_from_key,
     refuse_many_decimals,
     restore_time,
@@ -32,7 +31,6 @@ from skfair.monitoring._batches import (
 )
 from skfair.monitoring._recent import (
     add_tables,
-    differ_from_mean,
     exclude_gap,
     find_compared,
     group_by_decision,
@@ -40,12 +38,13 @@ from skfair.monitoring._recent import (
     list_counted,
     pool_tables,
 )
+from skfair.monitoring._verdicts import VERDICTS, find_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     from skfair._groups.groups import Groups
+    from skfair._statistics.gaps import Verdict
     from skfair._utils.api import GroupName
     from skfair.monitoring._batches import Cohort, MonitorSettings
     from skfair.monitoring._recent import Decisions
@@ -90,23 +89,13 @@ class DifferenceHypotheses:
     """Hypotheses on the differences of the means of groups, which are compared in pairs."""
 
     compares_group_pairs = True
-    are_distances = True
-    """Whether levels are distances of means, and not means themselves."""
+    """Whether levels are of differences of means, and not of means themselves."""
     are_ratios = False
     """Whether levels are 1 minus ratios of means, which have no unit."""
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on means of values that are scaled from this range."""
-        return cls()
 
     def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the ordered pairs whose difference, the first less the second, is bounded."""
         return ~np.eye(n_groups, dtype=bool)
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared, of those that are large enough."""
-        return is_large
 
     def _differences(self, means: np.ndarray) -> np.ndarray:
         """Differences of the pairs."""
@@ -141,22 +130,17 @@ class DifferenceHypotheses:
     def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
-        The upper end of the largest ratio is another line of c, as `_upper_end` says. Groups that
-        are the first of no pair have no upper end, and the second of none no lower one.
-        The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
+        The upper end of the largest ratio is another line of c, as `_upper_end` says. The lower end
+        c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
         """
         levels = np.asarray(level, dtype=np.float64)[..., np.newaxis]
         q, n, levels = np.broadcast_arrays(q, n, levels)
-        pairs = self.pairs(q.shape[-1])
-        has_high = pairs.any(axis=1)
-        has_low = pairs.any(axis=0)
-        low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
-        largest = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high)
+        low = np.min(q, axis=-1, initial=1.0, where=n > 0)
+        largest = np.max(q, axis=-1, initial=0.0, where=n > 0)
         high = self._lower_end(largest, levels[..., 0])
 
         def clip(c: np.ndarray) -> np.ndarray:
-            raised = np.where(has_low, np.maximum(q, c), q)
-            return np.where(has_high, np.minimum(raised, self._upper_end(c, levels)), raised)
+            return np.clip(q, c, self._upper_end(c, levels))
 
         projected = np.array(q)
         active = high > low
@@ -293,47 +277,11 @@ class RatioHypotheses(DifferenceHypotheses):
         return first, ratio * first
 
 
-class BelowHypotheses(DifferenceHypotheses):
-    """Hypotheses on how far groups are below the first group, which is the reference."""
-
-    def pairs(self, n_groups: int) -> np.ndarray:
-        """Mask of the pairs of the reference and another group."""
-        return super().pairs(n_groups) & (np.arange(n_groups) == 0)[:, np.newaxis]
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared; none without the reference."""
-        return is_large & is_large[..., :1]
-
-    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
-        """Number of pairs, all of which can differ by just the tolerance."""
-        return self.count_contrasts(n_groups)
-
-
-class AboveHypotheses(BelowHypotheses):
-    """Hypotheses on how far groups are above the first group, which is the reference."""
-
-    def pairs(self, n_groups: int) -> np.ndarray:
-        """Mask of the pairs of another group and the reference."""
-        return super().pairs(n_groups).T
-
-
 class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
-    are_distances = False
     are_ratios = False
-    n_sides = 1
-    """Contrasts of each group."""
-
-    def restrict(self, is_large: np.ndarray) -> np.ndarray:
-        """Mask of the groups that are compared, of those that are large enough."""
-        return is_large
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on means of values that are scaled from this range."""
-        return cls()
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
@@ -373,61 +321,6 @@ class MeanHypotheses:
             x, n, q, np.clip(np.maximum(q, levels), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
         )
         return np.where(is_open, log_e, 0.0)
-
-
-class DistanceHypotheses(MeanHypotheses):
-    """Hypotheses on the distance of the mean of each group from a `center`, on both sides."""
-
-    are_distances = True
-    n_sides = 2
-    center: float
-
-    def __init__(self, center: float) -> None:
-        self.center = center
-
-    @classmethod
-    def from_range(cls, low: float, high: float) -> Self:
-        """The hypotheses on the distance from 0 of values that are scaled from this range."""
-        return cls(-low / (high - low))
-
-    def tested_value(self, means: np.ndarray) -> float:
-        """The largest distance of these means, 0 without any."""
-        return float(np.max(np.abs(means - self.center), initial=0.0))
-
-    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
-        """Number of groups, each of which can be at one of its ends, or at both if they meet."""
-        return n_groups if tolerance > 0 else 2 * n_groups
-
-    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Lower limit of the largest distance, from limits of all means."""
-        return float(np.max(np.maximum(low - self.center, self.center - high), initial=0.0))
-
-    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Upper limit of the largest distance, from limits of all means."""
-        return float(np.max(np.maximum(high - self.center, self.center - low), initial=0.0))
-
-    def find_extremes(self, means: np.ndarray) -> tuple:
-        """Position of the mean that is furthest away."""
-        return (np.abs(means - self.center).argmax(),)
-
-    def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
-        """Means nearest to q whose distance is at most the level."""
-        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
-        nearest = np.clip(q, self.center - level, self.center + level)
-        return np.clip(nearest, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
-
-    def log_e_contrasts(
-        self, x: np.ndarray, n: np.ndarray, q: np.ndarray, levels: np.ndarray, is_open: np.ndarray
-    ) -> np.ndarray:
-        """Evidence of a batch against distances of at least each level, above and below.
-
-        It has the shape (..., n_groups, 2, n_levels).
-        """
-        x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
-        above = np.maximum(q, self.center + levels)
-        below = np.minimum(q, self.center - levels)
-        p = np.clip(np.concatenate((above, below), axis=-2), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
-        return np.where(is_open, log_likelihood_ratio(x, n, q, p), 0.0)
 
 
 def log_e_gap(hypothesis, x, n, q, level, fraction):
@@ -476,7 +369,7 @@ class CellEvidence:
         self.counts = np.zeros((2, *streams, 0))
         self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
         self.total, self.block = np.zeros((3, 0)), np.zeros((2, 0))
-        n_contrasts = 0 if hypothesis.compares_group_pairs else hypothesis.n_sides
+        n_contrasts = 0 if hypothesis.compares_group_pairs else 1
         self.log_e = np.zeros((*streams, 0, n_contrasts, len(levels)))
         self.log_max = self.log_e.copy()
 
@@ -549,8 +442,7 @@ class CellEvidence:
         """
         mask = compared[..., np.newaxis]
         if self.hypothesis.compares_group_pairs:
-            pairs = self.hypothesis.pairs(compared.shape[-1])  # type: ignore[union-attr]
-            mask = mask & compared[..., np.newaxis, :] & pairs
+            mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
         mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
 
@@ -687,7 +579,7 @@ class Comparison:
     name : str
         Name of the attribute.
     groups : list
-        Names of the groups in the order in which they joined, after the reference if there is one.
+        Names of the groups in the order in which they joined.
     cells : dict of str to CellEvidence
         Totals and evidence of each cell.
     gap : GapEvidence
@@ -709,10 +601,10 @@ class Comparison:
     times: list
     last_batch: int
 
-    def __init__(self, name, hypothesis, levels, tolerance, min_group_size, groups):
+    def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
         self.name, self.hypothesis, self.levels = name, hypothesis, levels
         self.tolerance, self.min_group_size = tolerance, min_group_size
-        self.groups = groups
+        self.groups = []
         self.times = []
         self.cells = {}
         self.gap = GapEvidence(len(levels), tolerance)
@@ -760,10 +652,10 @@ class Comparison:
         for cell in sorted(cells):
             evidence = self.cells[cell]
             is_large = self.is_compared(evidence)
-            # The order of samples, which divides them into blocks, does not depend on names.
+            # The order of samples, which divides them into blocks, depends on no name.
             ranks = evidence.rank_groups(*columns[cell])
             ranked = sort_samples(ranks[columns[cell][0]], *columns[cell][1:])
-            rng = make_generator_from_key(batch, time, self.name, cell, *ranked)
+            rng = make_generator_from_key(batch, time, cell, *ranked)
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*ranked, n_groups, n_known, rng):
                 evidence.block = evidence.block + block[:, ranks]
@@ -787,8 +679,7 @@ class Comparison:
 
     def is_compared(self, cell: CellEvidence) -> np.ndarray:
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
-        is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
-        return self.hypothesis.restrict(is_large)
+        return (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
 
     def estimate(self) -> float:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -835,8 +726,13 @@ class Statement:
     evidence_against: float
     change_evidence: float
     was_exceeded: bool
-    verdict: Verdict
+    state: str
     windows: list
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in this state."""
+        return VERDICTS[self.state]
 
 
 @dataclass(frozen=True, eq=False)
@@ -921,7 +817,10 @@ class State:
 
     def summarize(self, settings: MonitorSettings) -> Iterator[dict[str, float | str | None]]:
         """Yield the lines of `GapMonitor.summary`."""
-        names = "low", "high", "evidence_for", "evidence_against", "change_evidence", "verdict"
+        names = (
+            *("low", "high", "evidence_for", "evidence_needed", "evidence_against"),
+            *("change_evidence", "was_exceeded", "state", "verdict"),
+        )
         for row, decided in zip(self.rows, group_by_decision(self.rows), strict=True):
             counts: dict = {}
             for _, attribute, _, table in decided.tables:
@@ -993,11 +892,30 @@ class State:
             return replace(self, outstanding=outstanding.drop(ids)), cohorts
         return replace(self, outstanding=outstanding), []
 
-    def with_groups(self, settings: MonitorSettings, groups: Groups) -> State:
+    def rename_attributes(self, names: list) -> State:
+        """Return the state with other names of its attributes, in their order."""
+        renamed = dict(zip(map(str, self.attributes or []), map(str, names), strict=True))
+        # A comparison is of one attribute, or of the combinations of all.
+        renamed[", ".join(renamed)] = ", ".join(renamed.values())
+        comparisons = {}
+        for old, one in self.comparisons.items():
+            comparisons[renamed[old]] = comparison = one.copy()
+            comparison.name = renamed[old]
+        rows = [
+            replace(
+                row,
+                tables=[(time, renamed[old], cell, table) for time, old, cell, table in row.tables],
+            )
+            for row in self.rows
+        ]
+        return replace(self, attributes=[*names], comparisons=comparisons, rows=rows)
+
+    def with_groups(
+        self, settings: MonitorSettings, groups: Groups, time: float | str | None
+    ) -> State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
         joined: dict = {}
-        references = list_references(settings.constraint, groups)
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
                 name,
@@ -1005,9 +923,7 @@ class State:
                 settings.levels,
                 settings.tolerance_position,
                 settings.smallest_size,
-                references[:1],
             )
-            references = references[1:]
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
             refuse_many_decimals(comparisons[name].groups)
@@ -1017,58 +933,104 @@ class State:
                 if name in self.comparisons and one not in known
             }
         if joined:
+            start = "now" if time is None else describe_time(time)
             warn(
-                "Groups that did not occur in earlier batches are compared from now on, once they "
-                f"have {settings.smallest_size} samples: {join_names(joined)}. A certificate needs "
-                "evidence on every group that is compared."
+                "Groups that did not occur in earlier batches are compared from "
+                f"{start} on, once they have {settings.smallest_size} samples: "
+                f"{join_names(joined)}. A certificate needs evidence on every group that is "
+                "compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
 
 
 def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
+    comparisons = _copy_comparisons(settings, state, row)
+    row = _count_cohorts(settings, comparisons, row, cohorts)
+    row = replace(row, n_outstanding=len(state.outstanding))
+    earlier = state.rows[: row.number - 1]
+    counted = list_counted([*earlier, row], len(state.outstanding) > 0)
+    windows = judge_windows(settings, comparisons, counted)
+
+    # What the evidence says, and whether it raises an alarm.
+    before = [one["batch"] for one in state.alarms if one["batch"] < row.number]
+    was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
+    statement, is_alarm = judge(
+        settings, comparisons, len(before), was_exceeded, windows, max(before, default=0)
+    )
+    alarms = state.alarms
+    # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
+    is_again = bool(alarms) and (settings.run_length is None or len(before) < len(alarms))
+    if is_alarm and not is_again:
+        alarms = [*alarms, _describe_alarm(settings, comparisons, row, counted)]
+
+    statement = _decide_state(settings, statement, earlier, alarms)
+    counted_until = counted[-1].time if counted else None
+    row = replace(row, counted_until=counted_until, statement=statement)
+    return replace(state, comparisons=comparisons, rows=[*earlier, row], alarms=alarms)
+
+
+def _copy_comparisons(settings: MonitorSettings, state: State, row: Row) -> dict[str, Comparison]:
+    """Return copies of the comparisons, which restart with the first row after an alarm."""
     comparisons = {name: one.copy() for name, one in state.comparisons.items()}
     is_new = row.number > len(state.rows)
     was_alarm = bool(state.alarms) and state.alarms[-1]["batch"] == len(state.rows)
     if is_new and was_alarm and settings.run_length is not None:
         for comparison in comparisons.values():
             comparison.restart()
+    return comparisons
+
+
+def _count_cohorts(
+    settings: MonitorSettings,
+    comparisons: dict[str, Comparison],
+    row: Row,
+    cohorts: list[Cohort],
+) -> Row:
+    """Let the comparisons count cohorts and bet on them; return the row with their counts."""
     tables = {tuple(key): table for *key, table in row.tables}
     for cohort in cohorts:
         _count_and_bet(settings, comparisons, row.number, cohort, tables)
-    row = replace(
-        row,
-        tables=[(*key, table) for key, table in tables.items()],
-        n_outstanding=len(state.outstanding),
+    return replace(row, tables=[(*key, table) for key, table in tables.items()])
+
+
+def _describe_alarm(
+    settings: MonitorSettings,
+    comparisons: dict[str, Comparison],
+    row: Row,
+    counted: list[Decisions],
+) -> dict[str, Any]:
+    """Return the record of an alarm that a row raises, as in `State.alarms`."""
+    best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
+    since = _find_first_excess(settings, counted, best.start_of_excess())
+    return {"batch": row.number, "time": _last_decision_time(row), "since": since}
+
+
+def _decide_state(
+    settings: MonitorSettings,
+    statement: Statement,
+    earlier: list,
+    alarms: list[dict[str, Any]],
+) -> Statement:
+    """Return a statement with the state of its windows, its evidence and the alarms.
+
+    `earlier` are the rows before that of the statement.
+    """
+    last_alarm = alarms[-1]["batch"] if alarms else None
+    # Without run_length nothing restarts after the alarm, so that no certificate follows it.
+    may_certify = settings.run_length is not None or not alarms
+    # An alarm stands until a row after it shows the tolerance.
+    is_standing = bool(alarms) and all(
+        row.statement.verdict != "shown" for row in earlier[last_alarm:]
     )
-    alarms = state.alarms
-    n_restarts = sum(one["batch"] < row.number for one in alarms)
-    was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
-    rows = [*state.rows[: row.number - 1], row]
-    counted = list_counted(rows, len(state.outstanding) > 0)
-    windows = judge_windows(settings, comparisons, counted)
-    last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
-    statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm)
-    # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
-    is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
-    if is_again or (statement.verdict == "open" and _alarm_stands(rows[:-1], alarms)):
-        statement = replace(statement, verdict="contradicted")
-    elif statement.verdict == "contradicted":
-        best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
-        since = _find_first_excess(settings, counted, best.start_of_excess())
-        alarm = {"time": _last_decision_time(row), "since": since}
-        alarms = [*alarms, {"batch": row.number} | alarm]
-    counted_until = counted[-1].time if counted else None
-    rows[-1] = replace(row, counted_until=counted_until, statement=statement)
-    return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
-
-
-def _alarm_stands(rows: list[Row], alarms: list[dict[str, Any]]) -> bool:
-    """Whether no certificate has followed the last alarm."""
-    if not alarms:
-        return False
-    later = [row.statement for row in rows[alarms[-1]["batch"] :]]
-    return all(one is None or one.verdict != "shown" for one in later)
+    state = find_state(
+        statement.windows,
+        is_certified=may_certify and statement.evidence_for >= statement.evidence_needed,
+        is_mean_excluded=exclude_gap(statement.windows, statement.estimate),
+        has_alarm=last_alarm == len(earlier) + 1,
+        is_alarm_standing=is_standing,
+    )
+    return replace(statement, state=state)
 
 
 def _find_first_excess(
@@ -1111,13 +1073,12 @@ def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> 
         rows[position],
         tables=[(*key, table) for key, table in tables.items()],
     )
-    # The last statement has the windows of now; a certificate may lapse, and no alarm is raised.
+    # The last statement has the windows of now, and no alarm is raised.
     counted = list_counted(rows, len(state.outstanding) > 0)
     windows = judge_windows(settings, state.comparisons, counted)
-    last = rows[-1].statement
-    has_lapsed = last.verdict == "shown" and differ_from_mean(windows, last.estimate)
-    verdict = "open" if has_lapsed else last.verdict
-    rows[-1] = replace(rows[-1], statement=replace(last, windows=windows, verdict=verdict))
+    statement = replace(rows[-1].statement, windows=windows)
+    statement = _decide_state(settings, statement, rows[:-1], state.alarms)
+    rows[-1] = replace(rows[-1], statement=statement)
     return replace(state, rows=rows)
 
 
@@ -1141,9 +1102,10 @@ def _last_decision_time(row: Row) -> int | str | None:
 
 
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
-    """What the evidence says after so many restarts; `was_exceeded` is what it said before.
+    """Return what the evidence says after so many restarts, and whether it raises an alarm.
 
-    `last_alarm` is the number of the batch of the last alarm, 0 without any.
+    `was_exceeded` is what it said before, and `last_alarm` the number of the batch of the last
+    alarm, 0 without any. The state of the statement is open until alarms are known.
     """
     comparisons = list(comparisons.values())
     gaps = [one.gap for one in comparisons]
@@ -1169,9 +1131,7 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
     has_changed = not low <= estimate <= high or exclude_gap(recent, gap)
     if has_changed or (is_alarm and high <= settings.scaled_tolerance):
         low, high = (low if low <= estimate else 0.0), 1.0
-    # A certificate is about the mean since the start, and lapses where recent batches differ.
-    is_shown = log_for_tolerance >= log_needed and not differ_from_mean(windows, gap)
-    return Statement(
+    statement = Statement(
         estimate=gap,
         low=settings.unscale(low),
         high=settings.unscale(high),
@@ -1180,9 +1140,10 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, last_alarm):
         evidence_against=_to_e_value(log_against),
         change_evidence=change,
         was_exceeded=bool(was_exceeded),
-        verdict=find_verdict(is_shown, is_alarm),
+        state="open",
         windows=windows,
     )
+    return statement, is_alarm
 
 
 def _find_certificates(settings: MonitorSettings, comparisons: list) -> np.ndarray:

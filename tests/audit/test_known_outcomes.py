@@ -209,7 +209,7 @@ def test_monitors_refuse_outcomes_of_one_decision(case):
     # What the message advises.
     precision = GapMonitor(RateParity("precision"), 0.2, delay=1)
     precision.update(None, GRANTED, sensitive_features=SEX, time=1, ids=ids)
-    with pytest.warns(UserWarning, match="samples have no outcome"):
+    with pytest.warns(UserWarning, match="samples of time 1 have no outcome"):
         precision.update_labels(ids[known], REPAYS[known].astype(int), time=3)
     assert precision.verdict_ == "shown"
 
@@ -237,6 +237,6 @@ def test_monitors_with_a_delay():
             with pytest.raises(ValueError, match="and of 0 of 4,677 negative ones"):
                 monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
             continue
-        with pytest.warns(UserWarning, match="4677 samples have no outcome"):
+        with pytest.warns(UserWarning, match="4677 samples of time 1 have no outcome"):
             monitor.update_labels(ids[known], REPAYS[known].astype(int), time=3)
         assert monitor.verdict_ == "shown"

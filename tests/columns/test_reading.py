@@ -9,7 +9,7 @@ import pytest
 
 import skfair
 from skfair.__main__ import main
-from skfair._columns.reading import parse_dates
+from skfair._columns.reading import check_one_zone, parse_dates
 from skfair.audit import Audit
 
 N = 400
@@ -251,3 +251,32 @@ def test_whole_numbers_that_a_target_of_two_values_lacks_are_no_classes(scores):
 def test_dates_keep_the_clock_of_their_own_time_zone(text, date_format):
     times = parse_dates(pd.Series([text, text]), date_format)
     assert times.tolist() == 2 * [pd.Timestamp(2024, 9, 7, 23, 30)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "named"),
+    [
+        (["2025-01-31T23:30:00-05:00", "2025-02-01T05:30:00+01:00"], ["-05:00 (row 1)", "+01:00"]),
+        (["2025-01-31T23:30:00Z", "2025-01-31 23:30"], ["Z (row 1)", "no offset (row 2)"]),
+        (["2025-01-31 23:30+0530", "2025-01-31 23:30+0700"], ["+0530", "+0700"]),
+    ],
+)
+def test_times_of_several_zones_are_refused_with_their_rows(texts, named):
+    parts = "".join(f"(?=.*{re.escape(part)})" for part in named)
+    with pytest.raises(ValueError, match=f"--time.*one zone{parts}"):
+        check_one_zone(pd.Series(texts, name="day"), "--time")
+    # As the message says.
+    check_one_zone(pd.Series([re.sub(r"(Z|[+-]\d\d:?\d\d)$", "", one) for one in texts]), "--time")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2025-01-31T23:30:00+01:00", "2025-07-01T05:30:00+02:00"],  # summer time
+        ["2025-01-31T23:30:00Z", "2025-01-31T23:30:00+00:00"],
+        ["2025-01-31", "31.01.2025"],
+        [],
+    ],
+)
+def test_times_of_one_zone_may_have_two_offsets(texts):
+    check_one_zone(pd.Series(texts, dtype=object), "--time")

@@ -305,10 +305,25 @@ def test_a_variant_is_read_right_or_refused_with_both_readings(name, tmp_path):
         read(command, path)
 
 
-def test_one_date_far_from_the_others_is_refused(tmp_path):
-    (tmp_path / "a.csv").write_text(write(date=np.where(ROWS == 40, "2205-03-01", ISO)))
+@pytest.mark.parametrize("date", ["2205-03-01", "2318-12-31", "9999-12-31", "1600-01-01"])
+def test_one_date_far_from_the_others_is_refused_with_its_row(date, tmp_path):
+    (tmp_path / "a.csv").write_text(write(date=np.where(ROWS == 40, date, ISO)))
     options = PARSER.parse_args(MONTHS.replace("FILE", str(tmp_path / "a.csv")).split())
-    with pytest.raises(ValueError, match="1 of 60 decisions .* slips of the pen, or a pause"):
+    with pytest.raises(ValueError, match="1 of 60 dates .* row 41, .* slips of the pen"):
+        feed(GapMonitor("demographic_parity", 0.1), read_log(options)[0], "month")
+    # As the message says, a weight of 0 leaves the row out.
+    table = pd.read_csv(tmp_path / "a.csv").assign(w=np.where(ROWS == 40, 0, 1))
+    table.to_csv(tmp_path / "a.csv", index=False)
+    options.weight = "w"
+    monitor = GapMonitor("demographic_parity", 0.1, pos_label="yes")
+    feed(monitor, read_log(options)[0], "month")
+    assert monitor.summary()["n"].sum() == 59
+
+
+def test_a_date_that_stands_for_no_date_is_refused_however_often_it_occurs(tmp_path):
+    (tmp_path / "a.csv").write_text(write(date=np.where(ROWS % 3 == 0, "9999-12-31", ISO)))
+    options = PARSER.parse_args(MONTHS.replace("FILE", str(tmp_path / "a.csv")).split())
+    with pytest.raises(ValueError, match="--time: 20 of 60 dates are .* such as 9999-12-01"):
         feed(GapMonitor("demographic_parity", 0.1), read_log(options)[0], "month")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from skfair.__main__ import main
 from skfair.monitoring import GapMonitor
+from skfair.monitoring._monitor import find_last_decisions
 
 
 def draw_month(month, groups, rates=None, n=200):
@@ -27,7 +28,7 @@ def run(tables, tmp_path, capsys, *more):
 def test_a_group_that_is_gone_is_named_with_its_last_month(tmp_path, capsys):
     tables = [draw_month(month, ["a", "b"] if month < 3 else ["a", "c"]) for month in range(1, 6)]
     results = run(tables, tmp_path, capsys)
-    assert results["last_decisions"] == [
+    assert results["gone_groups"] == [
         {"attribute": "g", "group": "b", "time": "2025-02-01T00:00:00"}
     ]
     (sentence,) = [one for one in results["findings"] if one.startswith("The last decisions")]
@@ -65,7 +66,7 @@ def test_last_decisions_of_a_monitor(times):
         table = draw_month(batch + 1, groups)
         time = None if times is None else times[batch]
         monitor.update(None, table["d"].astype(int), sensitive_features=table[["g"]], time=time)
-    assert monitor.last_decisions_ == {("g", "b"): 2 if times is None else 11}
+    assert find_last_decisions(monitor) == {("g", "b"): 2 if times is None else 11}
 
 
 def test_a_page_of_verdicts_names_a_gone_group_without_its_dates(tmp_path, capsys):

@@ -10,9 +10,11 @@ import pytest
 
 from skfair.__main__ import main
 from skfair._commands.monitor_course import _STYLE, _trace
+from skfair._commands.monitor_page import _batch_table, monitor_findings
 from skfair.audit._formats import Axis, Picture, _draw
 from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import describe_quantity
+from skfair.monitoring import GapMonitor
 from skfair.plotting._gap_monitor import pool_rates
 
 
@@ -42,19 +44,20 @@ def read_table(page, caption):
     return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in row] for row in cells]
 
 
-def test_the_gap_of_a_row_is_that_since_the_last_alarm(log, page):
+def test_a_row_has_the_gap_of_its_month_and_in_small_that_since_the_last_alarm(log, page):
     titles, *rows = read_table(page, "Batches")
-    assert titles[2] == "Gap" and len(rows) == 12
-    assert "samples since the last alarm (or the start)" in page
-    assert "all samples counted so far" not in page
+    assert titles[2] == "Gap of the month" and len(rows) == 12
+    assert "all samples since the last alarm (or the start)" in page
     alarms = [row[0] for row in read_table(page, "Alarms")[1:]]
     assert alarms
     months = log["date"].dt.to_period("M").dt.start_time.dt.strftime("%Y-%m-%d")
     for row in rows:
         start = max([one for one in alarms if one < row[0]], default="")
-        rates = log[(months > start) & (months <= row[0])].groupby("sex")["hired"].mean()
-        stated = float(re.match(r"[\d.]+", row[2])[0])
-        assert stated == pytest.approx(100 * abs(rates["f"] - rates["m"]), abs=0.06)
+        stated = [float(one) for one in re.findall(r"([\d.]+) points", row[2])]
+        spans = months == row[0], (months > start) & (months <= row[0])
+        for is_counted, gap in zip(spans, stated, strict=True):
+            rates = log[is_counted].groupby("sex")["hired"].mean()
+            assert gap == pytest.approx(100 * abs(rates["f"] - rates["m"]), abs=0.06)
 
 
 def test_rates_of_groups_are_those_of_each_month(log, page):
@@ -203,3 +206,19 @@ def test_logos_have_contrast(name, ground):
     colors = re.findall(r"#[0-9A-Fa-f]{6}", picture)
     assert len(set(colors)) == 4
     assert min(measure_contrast(color, ground) for color in colors) >= 3
+
+
+def test_a_row_has_no_limits_where_rates_have_changed():
+    rng = np.random.default_rng(0)
+    monitor = GapMonitor("demographic_parity", 0.1)
+    for month in range(12):
+        groups = np.repeat(["a", "b"], 900)
+        rate = np.where((groups == "b") & (month >= 9), 0.33, 0.45)
+        time = pd.Timestamp("2025-01-01") + pd.DateOffset(months=month)
+        decisions = (rng.random(1800) < rate).astype(int)
+        monitor.update(None, decisions, sensitive_features=groups, time=time)
+    _, _, _, rows = _batch_table(monitor, "month")
+    (_, before), (_, after) = (rows[month][0][2] for month in (8, 11))
+    assert re.fullmatch(r"[\d.]+ points [\d.]+ to [\d.]+", before)
+    assert re.fullmatch(r"[\d.]+ points no interval", after)
+    assert any("without limits" in one for one in monitor_findings(monitor, "month", None))

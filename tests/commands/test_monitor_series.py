@@ -1,5 +1,7 @@
 """A state of the monitor is of one series: the same model, groups, outcomes, times and weights."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,9 +69,12 @@ def test_another_column_is_refused_unless_it_is_renamed(read, role, tmp_path):
     renamed = f"{COLUMNS[role]}={other}"
     assert f"pass --renamed {renamed}" in text
     assert read(2, "--renamed", renamed, **{role: other})[0] in (0, FINDING_STATUS)
-    # the new name is that of the state from then on
+    # the new name is that of the state from then on, and the option may stay
     assert read(3)[0] == 2
-    assert read(3, **{role: other})[0] in (0, FINDING_STATUS)
+    status, text = read(3, "--renamed", renamed, **{role: other})
+    assert status in (0, FINDING_STATUS)
+    if role == "sensitive":
+        assert not re.search(rf"\b{COLUMNS[role]}\b", text) and f"by {other}" in text
 
 
 @pytest.mark.parametrize(
@@ -93,3 +98,26 @@ def test_renamed_names_a_column_of_the_state_and_one_of_the_file(read):
     read(1)
     status, text = read(2, "--renamed", "old=m1")
     assert status == 2 and "--renamed must be OLD=NEW" in text
+
+
+def test_a_state_goes_on_with_the_run_length_with_which_it_began(read):
+    assert read(1, "--run-length", "50")[0] == 0
+    status, text = read(2)
+    assert status in (0, FINDING_STATUS) and "once in 50 months" in text
+    status, text = read(3, "--run-length", "60")
+    assert status == 2 and "--run-length must be that of s.json, 50" in text
+
+
+def test_warnings_name_the_month(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    days = np.repeat(["2025-01-02", "2025-02-02", "2025-03-02"], 80)
+    groups = np.tile(["a", "b"], 120)
+    groups[80::4] = "c"
+    groups[160::4] = "d"
+    table = pd.DataFrame({"g": groups, "p": np.tile([0, 1, 1, 0], 60), "day": days})
+    table.to_csv("log.csv", index=False)
+    options = "--sensitive g --prediction p --time day --tolerance .2 --repeats keep"
+    main(["monitor", "log.csv", *options.split()])
+    text = capsys.readouterr().err
+    assert "from 2025-02-01 on, once they have 30 samples: 'c'" in text
+    assert "from 2025-03-01 on, once they have 30 samples: 'd'" in text

@@ -53,7 +53,7 @@ def test_samples_of_unknown_group_and_of_no_weight_are_left_out():
     plain = GapMonitor("equal_opportunity", 0.2)
     plain.update(None, y_pred[counted], sensitive_features=sex[counted], ids=ids[counted], time=1)
     plain.update_labels(ids[counted], y_true[counted])
-    assert late.summary().equals(plain.summary()) and late.n_outstanding_ == 0
+    assert late.summary().equals(plain.summary()) and late.summary()["n_outstanding"].iloc[-1] == 0
 
 
 def test_the_features_of_an_audited_model_make_strata():

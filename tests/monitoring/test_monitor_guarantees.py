@@ -71,6 +71,7 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, n_batches
     certified = 0
     wrong = 0
     n_alarms = 0
+    shown = []
     gap = rates[0] - rates[1]
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
@@ -80,11 +81,14 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, n_batches
             decisions = (rng.random(n.sum()) < np.repeat(rates, n)).astype(int)
             monitor.update(None, decisions, sensitive_features=np.repeat([0, 1], n))
         summary = monitor.summary()
-        certified += (summary["verdict"] == "shown").any()
+        certified += (summary["evidence_for"] >= summary["evidence_needed"]).any()
+        shown.append((summary["state"].isin(["all windows shown", "some windows shown"])).mean())
         wrong += ((summary["low"] > gap + 1e-9) | (summary["high"] < gap - 1e-9)).any()
         n_alarms += len(monitor.alarms_)
     # Of so few streams two may err: with .37 of them wrong, more than two are with probability .87.
     limit = stats.binom.isf(0.05, n_streams, 0.05)
     assert certified <= limit and wrong <= limit
+    # Windows may show the tolerance falsely on one page of 2 run_length.
+    assert np.mean(shown) <= 1 / (2 * run_length)
     if gap <= 0.1 + 1e-9:
         assert n_streams * n_batches / n_alarms >= run_length

@@ -12,9 +12,9 @@ from skfair.monitoring import GapMonitor
 def test_true_positive_rates_count_a_sample_when_its_outcome_comes():
     monitor = GapMonitor("equal_opportunity", 0.2)
     monitor.update(None, [1, 0, 1, 1], sensitive_features=list("aabb"), ids=[1, 2, 3, 4])
-    assert monitor.n_outstanding_ == 4 and not len(monitor.to_frame())
+    assert monitor.summary()["n_outstanding"].iloc[-1] == 4 and not len(monitor.to_frame())
     monitor.update_labels([4, 1, 2], [1, 1, 0])
-    assert monitor.n_outstanding_ == 1
+    assert monitor.summary()["n_outstanding"].iloc[-1] == 1
     frame = monitor.to_frame().set_index(["event", "group"])
     assert frame.loc[("positives", "a"), "n"] == 1  # sample 2 is negative
     assert monitor.summary()["n_outstanding"].tolist() == [1]
@@ -39,13 +39,15 @@ def test_error_rates_count_a_cohort_when_its_delay_has_passed():
     monitor.update(None, [1, 1, 0, 0], sensitive_features=list("abab"), time=0, ids=[1, 2, 3, 4])
     monitor.update([1, 1], [1, 0], sensitive_features=list("ab"), time=30)
     monitor.update_labels([1, 2, 4], [0, 1, 0], time=60)
-    assert not len(monitor.to_frame()) and monitor.n_outstanding_ == 6
+    assert not len(monitor.to_frame()) and monitor.summary()["n_outstanding"].iloc[-1] == 6
     monitor.update_labels([3], [1], time=90)
     frame = monitor.to_frame()
     assert frame["estimate"].tolist() == [1.0, 0.0] and frame["n"].tolist() == [2, 2]
-    assert monitor.n_outstanding_ == 2  # those of day 30, though their outcomes are known
+    assert (
+        monitor.summary()["n_outstanding"].iloc[-1] == 2
+    )  # those of day 30, though their outcomes are known
     monitor.update(None, [], sensitive_features=[], time=120)
-    assert monitor.n_outstanding_ == 0
+    assert monitor.summary()["n_outstanding"].iloc[-1] == 0
     assert monitor.to_frame()["estimate"].tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
@@ -56,10 +58,12 @@ def test_dates_have_delays_too_and_missing_outcomes_are_reported():
     monitor.update_labels(["u"], [1])
     # The outcome may come on the last day, after the decisions of this day.
     monitor.update([1, 0], [1, 0], sensitive_features=list("ab"), time="2026-04-01")
-    assert monitor.n_outstanding_ == 4
-    with pytest.warns(UserWarning, match="1 samples have no outcome"):
+    assert monitor.summary()["n_outstanding"].iloc[-1] == 4
+    with pytest.warns(UserWarning, match="1 samples of 2026-01-01 have no outcome"):
         monitor.update(None, [], sensitive_features=[], time="2026-04-02")
-    assert monitor.to_frame()["n"].tolist() == [1] and monitor.n_outstanding_ == 2
+    assert (
+        monitor.to_frame()["n"].tolist() == [1] and monitor.summary()["n_outstanding"].iloc[-1] == 2
+    )
 
 
 def read_month(monitor, rng, time, labels_first):
@@ -99,7 +103,7 @@ def test_decisions_and_outcomes_of_one_time_are_one_row(constraint, labels_first
             assert summary.iloc[:time].equals(earlier)
         assert counts["n"].tolist() == [300] * time and counts["batch_gap"].notna().all()
         earlier = summary
-    assert summary["counted_until"].tolist()[1:] == [0, 1, 2, 3, 4] and monitor.n_batches_ == 6
+    assert summary["counted_until"].tolist()[1:] == [0, 1, 2, 3, 4] and len(monitor.summary()) == 6
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
 """Windows of the last batches: limits by hand, alarms, lapses and errors."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtri
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from skfair._columns.reading import UNREAD
 from skfair._commands.monitor_page import describe_state, monitor_findings, render_monitor
@@ -12,7 +14,9 @@ from skfair._statistics.limits_of_rates import rate_limits
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor
-from skfair.monitoring._recent import find_alarm_error
+from skfair.monitoring._monitor import list_decision_times
+from skfair.monitoring._recent import Decisions, find_alarm_error, judge_windows
+from skfair.monitoring._settings import check_settings
 
 RUN_LENGTH = 100
 
@@ -217,10 +221,10 @@ def test_late_decisions_count_in_windows_and_in_no_evidence():
     window = monitor.windows_.iloc[0]
     assert window["gap"] == pytest.approx(0.15) and plain.windows_.iloc[0]["gap"] == 0.0
     assert [n for *_, n in window["extremes"]] == [2000, 2000]
-    for name in ("evidence_for_", "evidence_against_", "change_evidence_", "n_batches_"):
-        assert getattr(monitor, name) == getattr(plain, name)
+    names = ["evidence_for", "evidence_against", "change_evidence"]
+    pd.testing.assert_frame_equal(monitor.summary()[names], plain.summary()[names])
     assert monitor.interval() == plain.interval() and not len(monitor.alarms_)
-    assert 2 in monitor.decision_times_ and monitor.to_frame()["time"].tolist().count(2) == 2
+    assert 2 in list_decision_times(monitor) and monitor.to_frame()["time"].tolist().count(2) == 2
     # It is stored, and later batches go on from it.
     resumed = GapMonitor.from_json(monitor.to_json())
     pd.testing.assert_frame_equal(resumed.windows_, monitor.windows_)
@@ -236,8 +240,9 @@ def test_a_certificate_lapses_by_late_decisions():
     labels = np.repeat(["a", "b"], 2000)
     decisions = np.repeat([0, 1], 2000)
     monitor.update_late(None, decisions, sensitive_features=labels, time=18)
-    assert monitor.verdict_ == "open"
-    assert monitor.windows_.iloc[0]["verdict"] == "contradicted"
+    assert monitor.verdict_ == monitor.windows_.iloc[0]["verdict"] == "contradicted"
+    assert monitor.summary()["state"].iloc[-1] == "window contradicted"
+    assert not len(monitor.alarms_)
 
 
 def test_late_decisions_are_early_and_complete():
@@ -273,7 +278,7 @@ def test_means_that_are_no_shares_have_their_own_unit():
     labels = rng.choice(["a", "b"], 600)
     y = rng.integers(2, size=600)
     monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
-    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None, is_full=False)
+    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None)
     text = " ".join(monitor_findings(monitor, "month", None))
     assert "percentage points" not in page + text
     assert "differ by more than 0.5 units of the mean loss" in page
@@ -402,3 +407,43 @@ def test_an_interval_has_no_upper_limit_once_a_window_excludes_the_gap_so_far():
     gap, low, high = monitor.interval()
     assert monitor.verdict_ == "open" and before < 0.1
     assert low <= gap == pytest.approx(0.03, abs=0.001) and high == 1.0
+
+
+def find_errors(constraint, sizes, rates, run_length):
+    """Probabilities of a false "shown" and "contradicted" window, times 1 / their error.
+
+    All counts of two groups that have at least a share of 1e-5 of the error are judged.
+    """
+    settings = check_settings(
+        GapMonitor(constraint, windows=(1,), run_length=run_length).get_params(deep=False)
+    )
+    errors = 1 / (2 * run_length), find_alarm_error(run_length, (1,))
+    masses = [binom.pmf(np.arange(n + 1), n, rate) for n, rate in zip(sizes, rates, strict=True)]
+    mass = np.outer(*masses)
+    totals = {"shown": 0.0, "contradicted": 0.0}
+    for hits in np.argwhere(mass > 1e-5 * min(errors)):
+        table = np.array([sizes, sizes, hits], dtype=float)
+        batch = Decisions(1, 1, [(1, "group", "all", table)])
+        comparison = SimpleNamespace(groups=["a", "b"], cells={"all": None})
+        (window,) = judge_windows(settings, {"group": comparison}, [batch])
+        if window.verdict in totals:
+            totals[window.verdict] += mass[tuple(hits)]
+    return totals["shown"] / errors[0], totals["contradicted"] / errors[1]
+
+
+@pytest.mark.parametrize(
+    ("params", "sizes", "rates"),
+    [
+        ({"tolerance": 0.2}, (30, 600), (0.99, 0.79)),
+        ({"tolerance": 0.2}, (40, 300), (0.005, 0.205)),
+        ({"ratio": 0.8}, (30, 600), (0.99, 0.792)),
+        ({"ratio": 0.8}, (40, 300), (0.005, 0.004)),
+    ],
+)
+@pytest.mark.parametrize("run_length", [20, 500])
+def test_windows_of_rare_outcomes_keep_their_errors(params, sizes, rates, run_length):
+    """Just beyond the tolerance "shown" is false, and just within it "contradicted" is."""
+    constraint = DemographicParity(**params)
+    beyond = rates[0], rates[1] + (1e-9 if rates[1] > rates[0] else -1e-9)
+    assert find_errors(constraint, sizes, beyond, run_length)[0] <= 1.0
+    assert find_errors(constraint, sizes, rates, run_length)[1] <= 1.0

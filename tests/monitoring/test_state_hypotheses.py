@@ -7,8 +7,6 @@ import pytest
 from scipy import optimize, special, stats
 
 from skfair.monitoring._state import (
-    AboveHypotheses,
-    BelowHypotheses,
     DifferenceHypotheses,
     MeanHypotheses,
     log_e_gap,
@@ -70,78 +68,7 @@ def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
     assert divergence(projected, q, n) <= best.fun + 1e-8
 
 
-SIDES = {BelowHypotheses: 1.0, AboveHypotheses: -1.0}
-"""Hypotheses on one side, and the sign of what is bounded: the first mean less another one."""
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("cls", SIDES)
-def test_the_projection_on_one_side_is_the_nearest_point(cls, seed):
-    rng = np.random.default_rng(seed)
-    q = rng.uniform(0.05, 0.95, 4)
-    n = rng.integers(0, 50, 4)
-    gap = rng.uniform(0, 0.3)
-    projected = cls().project_means(q, n, gap)
-    assert (SIDES[cls] * (projected[0] - projected) <= gap + 1e-9)[n > 0].all() or n[0] == 0
-
-    def move_others(first):
-        # The others move no further than the first mean makes them.
-        others = np.maximum(q, first - gap) if SIDES[cls] > 0 else np.minimum(q, first + gap)
-        return np.append(first, others[1:])
-
-    best = optimize.minimize_scalar(
-        lambda first: divergence(move_others(first), q, n),
-        bounds=(1e-6, 1 - 1e-6),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    assert divergence(projected, q, n) <= best.fun + 1e-8
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("share", [1.0, 0.75])
-@pytest.mark.parametrize("cls", SIDES)
-def test_an_alarm_bet_on_one_side_has_an_expectation_of_at_most_one(cls, share, seed):
-    rng = np.random.default_rng(seed)
-    n = rng.integers(0, 4, 3).astype(float)
-    q = rng.uniform(0.02, 0.98, 3)
-    gap = rng.uniform(0, 0.4)
-    x = counts_up_to(n)
-    log_e = log_e_gap(cls(), x, n, q, np.full(len(x), gap), share)
-    for _ in range(40):
-        # Other groups are on the edge, within, or far on the other side.
-        first = rng.uniform(0, 1)
-        others = first - SIDES[cls] * np.array([gap, rng.uniform(-1, gap)])
-        p = np.clip(np.append(first, rng.permutation(others)), 0.0, 1.0)
-        assert (SIDES[cls] * (p[0] - p) <= gap + 1e-9).all()
-        assert expectation(log_e, x, n, p) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("cls", SIDES)
-def test_gaps_and_limits_on_one_side_by_hand(cls):
-    hypotheses = cls()
-    means = np.array([0.5, 0.3, 0.9])
-    below = cls is BelowHypotheses
-    gap = 0.2 if below else 0.4
-    assert hypotheses.tested_value(means) == pytest.approx(gap)
-    assert hypotheses.tested_value(means[:1]) == hypotheses.tested_value(means[:0]) == 0.0
-    assert hypotheses.count_contrasts(3) == hypotheses.count_on_edge(3, 0.1) == 2
-    assert hypotheses.count_contrasts(1) == 0
-    # Positions of the smaller and the larger mean.
-    assert [*hypotheses.find_extremes(means)] == ([1, 0] if below else [0, 2])
-    limits = means - 0.03, means + 0.04
-    margin = np.hypot(0.03, 0.04)
-    assert hypotheses.lower_limit(means, *limits) == pytest.approx(gap - margin)
-    assert hypotheses.upper_limit(means, *limits) == pytest.approx(gap + margin)
-    assert hypotheses.restrict(np.array([True, False, True])).tolist() == [True, False, True]
-    assert not hypotheses.restrict(np.array([False, True, True])).any()
-
-
 def test_means_within_the_hypothesis_are_not_moved():
-    assert BelowHypotheses().project_means(
-        np.array([0.3, 0.9, 0.25]), np.full(3, 10.0), 0.1
-    ).tolist() == [0.3, 0.9, 0.25]
     q = np.array([0.3, 0.35, 0.4])
     assert DifferenceHypotheses().project_means(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
     assert MeanHypotheses().project_means(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()

@@ -49,7 +49,7 @@ def test_a_monitor_of_many_streams_agrees_with_one_of_each():
     groups, outcomes = monitoring.draw_samples((0.7, 0.3), 0.5, 3, 400, rng)
     alarms = monitoring.monitor_alarms(groups, outcomes, 0.1)
     for group_codes, decisions, expected in zip(groups, outcomes, alarms, strict=True):
-        monitor = GapMonitor("demographic_parity", 0.1, min_group_size=1)
+        monitor = GapMonitor("demographic_parity", 0.1, min_group_size=1, run_length=None)
         for start in range(0, 400, 10):
             rows = slice(start, start + 10)
             monitor.update(
