@@ -127,7 +127,8 @@ def keep_limits(problem: AssignmentProblem, reduced: np.ndarray) -> np.ndarray |
     labels = choose_pairs(make_pair_program(problem, reduced, N_PAIRS[0]))
     if labels is not None:
         return labels
-    table = find_table(problem)
+    types, _ = find_types(problem.codes, problem.weights)
+    table = find_table(problem.limits, types, problem.n_clusters)
     if table.status == "infeasible":
         return None
     if reduced.size > N_PAIRS[0]:
@@ -137,20 +138,15 @@ def keep_limits(problem: AssignmentProblem, reduced: np.ndarray) -> np.ndarray |
     return labels
 
 
-def are_limits_infeasible(problem: AssignmentProblem) -> bool:
-    """Return whether it is shown that no assignment keeps the limits, a level up to its slack."""
-    return find_table(problem._replace(limits=problem.loose_limits)).status == "infeasible"
-
-
 # The types of samples, and what their numbers have to keep.
 
 
 class SampleTypes(NamedTuple):
-    """The types of some samples."""
+    """The types of some samples, and how many there are of each."""
 
     codes: np.ndarray  # (n_types,) intp, intersections
     weights: np.ndarray  # (n_types,)
-    of_samples: np.ndarray  # (n_samples,) type of each sample
+    numbers: np.ndarray  # (n_types,)
 
     @property
     def n_types(self) -> int:
@@ -160,82 +156,82 @@ class SampleTypes(NamedTuple):
 class TypeRows(NamedTuple):
     """What the numbers of free samples of each type have to keep in every cluster."""
 
-    loads: np.ndarray  # (n_rows, n_types) what a sample adds to each row, in mean weights
+    loads: np.ndarray  # (n_rows, n_types) what a sample adds to each row, in a unit of weight
     bounds: np.ndarray  # (n_clusters, n_rows) of the rows, less what samples that stay add
     members: np.ndarray  # (1 + n_required, n_types) whether a sample is one of all, of each group
     least: np.ndarray  # (n_clusters, 1 + n_required) of such samples, besides those that stay
 
 
-def find_types(codes: np.ndarray, weights: np.ndarray) -> SampleTypes:
-    """Return the types of samples of these intersections and weights."""
-    types, of_samples = np.unique(np.column_stack([codes, weights]), axis=0, return_inverse=True)
-    return SampleTypes(types[:, 0].astype(np.intp), types[:, 1], of_samples.ravel())
+def find_types(codes: np.ndarray, weights: np.ndarray) -> tuple[SampleTypes, np.ndarray]:
+    """Return the types of samples, and the type of each, (n_samples,)."""
+    table, of_samples = np.unique(np.column_stack([codes, weights]), axis=0, return_inverse=True)
+    of_samples = of_samples.ravel()
+    numbers = np.bincount(of_samples, minlength=len(table))
+    return SampleTypes(table[:, 0].astype(np.intp), table[:, 1], numbers), of_samples
 
 
 def make_type_rows(
-    problem: AssignmentProblem, types: SampleTypes, labels: np.ndarray, staying: np.ndarray
+    limits: Limits, types: SampleTypes, unit: float, staying: np.ndarray, n_staying: np.ndarray
 ) -> TypeRows:
     """Return the limits as rows over numbers of types.
 
-    ``staying`` are the positions of samples that keep their labels.
+    ``staying`` and ``n_staying`` (n_clusters, n_intersections) are the weight and the number of
+    samples that stay in every cluster.
     """
-    limits = problem.limits
     memberships = find_memberships(limits)
-    weights, members = (
-        count_table(
-            labels[staying], problem.codes[staying], one, problem.n_clusters, len(memberships)
-        )
-        for one in (problem.weights[staying], None)
-    )
     rows, bounds = list_rows(limits)
-    unit = problem.weights.mean()
     required = limits.required & (limits.level > 0)
     is_member = np.column_stack([np.ones(len(memberships)), memberships[:, required] > 0])
     return TypeRows(
         loads=(rows @ memberships[types.codes].T) * (types.weights / unit),
-        bounds=(bounds - weights @ memberships @ rows.T) / unit,
+        bounds=(bounds - staying @ memberships @ rows.T) / unit,
         members=is_member[types.codes].T,
-        least=1.0 - members @ is_member,
+        least=1.0 - n_staying @ is_member,
     )
 
 
 # Tables of numbers, whatever they cost: they say whether limits can be kept.
 
 
-def find_table(problem: AssignmentProblem) -> Solution:
+def find_table(limits: Limits, types: SampleTypes, n_clusters: int) -> Solution:
     """Return numbers of every type in every cluster that keep the limits, (n_clusters * n_types,).
 
     "infeasible" shows that no assignment keeps the limits. Of many types nothing is searched.
     """
-    types = find_types(problem.codes, problem.weights)
-    n_numbers = problem.n_clusters * types.n_types
+    n_numbers = n_clusters * types.n_types
     if n_numbers > MAX_NUMBERS:
         return Solution(None, "stopped", np.inf, np.inf)
-    nobody = np.empty(0, dtype=np.intp)
-    of_types = make_type_rows(problem, types, np.empty(0, dtype=np.int32), nobody)
-    n_by_type = np.bincount(types.of_samples).astype(np.float64)
-    each = sparse.eye_array(problem.n_clusters)
-    by_type = sparse.kron(np.ones((1, problem.n_clusters)), sparse.eye_array(types.n_types))
+    unit = types.numbers @ types.weights / types.numbers.sum()
+    nobody = np.zeros((n_clusters, len(limits.intersections)))
+    of_types = make_type_rows(limits, types, unit, nobody, nobody)
+    each = sparse.eye_array(n_clusters)
+    by_type = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(types.n_types))
     rows = [by_type, sparse.kron(each, of_types.loads), sparse.kron(each, of_types.members)]
     n_bounds, n_least = of_types.bounds.size, of_types.least.size
     program = Program(
         costs=np.zeros(n_numbers),
         rows=sparse.vstack(rows, format="csr"),
-        low=np.concatenate([n_by_type, np.full(n_bounds, -np.inf), of_types.least.ravel()]),
-        high=np.concatenate([n_by_type, of_types.bounds.ravel(), np.full(n_least, np.inf)]),
-        largest=np.tile(n_by_type, problem.n_clusters),
+        low=np.concatenate([types.numbers, np.full(n_bounds, -np.inf), of_types.least.ravel()]),
+        high=np.concatenate([types.numbers, of_types.bounds.ravel(), np.full(n_least, np.inf)]),
+        largest=np.tile(types.numbers, n_clusters),
         is_integer=True,
     )
     return solve_program(program, max_nodes=MAX_TABLE_NODES)
 
 
+def are_infeasible(limits: Limits, slack: float, types: SampleTypes, n_clusters: int) -> bool:
+    """Return whether it is shown that no clusters keep the limits, a level up to its slack."""
+    loose = allow_slack(limits, slack, 0.0)
+    return find_table(loose, types, n_clusters).status == "infeasible"
+
+
 def assign_to_table(problem: AssignmentProblem, table: np.ndarray) -> np.ndarray:
     """Return the labels of least cost with such numbers of types, (n_samples,)."""
-    types = find_types(problem.codes, problem.weights)
+    types, of_samples = find_types(problem.codes, problem.weights)
     table = table.reshape(problem.n_clusters, types.n_types)
     labels = np.empty(len(problem.costs), dtype=np.int32)
     for number in range(types.n_types):
-        samples = np.flatnonzero(types.of_samples == number)
+        samples = np.flatnonzero(of_samples == number)
         labels[samples] = transport(problem.costs[samples], table[:, number])
     return labels
 
@@ -289,9 +285,15 @@ def make_pair_program(problem: AssignmentProblem, reduced: np.ndarray, n_pairs: 
     labels = reduced.argmin(axis=1)
     samples, clusters = list_free_pairs(reduced, labels, n_pairs)
     free, positions = np.unique(samples, return_inverse=True)
+    types, of_free = find_types(problem.codes[free], problem.weights[free])
     staying = np.setdiff1d(np.arange(len(labels)), free)
-    types = find_types(problem.codes[free], problem.weights[free])
-    of_types = make_type_rows(problem, types, labels, staying)
+    size = problem.n_clusters, len(problem.limits.intersections)
+    weight_staying, n_staying = (
+        count_table(labels[staying], problem.codes[staying], one, *size)
+        for one in (problem.weights[staying], None)
+    )
+    unit = problem.weights.mean()
+    of_types = make_type_rows(problem.limits, types, unit, weight_staying, n_staying)
     costs = problem.costs[free]
     rises = (costs - costs.min(axis=1, keepdims=True))[positions, clusters]
     rises = problem.weights[samples] * rises
@@ -301,7 +303,7 @@ def make_pair_program(problem: AssignmentProblem, reduced: np.ndarray, n_pairs: 
     fixed = np.append(np.ones(len(free)), np.zeros(n_numbers))
     program = Program(
         costs=np.append(rises, np.zeros(n_numbers + n_misses)),
-        rows=make_pair_rows(positions, clusters, types, of_types),
+        rows=make_pair_rows(positions, clusters, of_free, of_types),
         low=np.concatenate([fixed, np.full_like(of_types.bounds, -np.inf), of_types.least], None),
         high=np.concatenate([fixed, of_types.bounds, np.full_like(of_types.least, np.inf)], None),
         largest=np.repeat([1.0, len(free), np.inf], n_by_kind),
@@ -312,17 +314,18 @@ def make_pair_program(problem: AssignmentProblem, reduced: np.ndarray, n_pairs: 
 
 
 def make_pair_rows(
-    positions: np.ndarray, clusters: np.ndarray, types: SampleTypes, of_types: TypeRows
+    positions: np.ndarray, clusters: np.ndarray, of_free: np.ndarray, of_types: TypeRows
 ) -> sparse.csr_array:
     """Return the rows of the program: one cluster per sample, numbers, limits, members.
 
-    Pairs are those of the free samples at ``positions`` and of ``clusters``, (n_pairs,) each.
+    Pairs are those of the free samples at ``positions``, whose types are ``of_free`` (n_free,), and
+    of ``clusters``, (n_pairs,) each.
     """
-    n_clusters = len(of_types.bounds)
-    n_pairs, n_free = len(positions), len(types.of_samples)
-    n_numbers = n_clusters * types.n_types
+    n_clusters, n_types = len(of_types.bounds), of_types.loads.shape[1]
+    n_pairs, n_free = len(positions), len(of_free)
+    n_numbers = n_clusters * n_types
     pairs = np.arange(n_pairs)
-    numbers = clusters * types.n_types + types.of_samples[positions]
+    numbers = clusters * n_types + of_free[positions]
     ones = np.ones(n_pairs)
     by_sample = sparse.csr_array((ones, (positions, pairs)), (n_free, n_pairs))
     by_number = sparse.csr_array((ones, (numbers, pairs)), (n_numbers, n_pairs))

@@ -34,6 +34,7 @@ from skfair._utils.parameters import (
     validate_params,
 )
 from skfair._utils.sklearn import with_callbacks
+from skfair.cluster._assignment import are_infeasible, find_types
 from skfair.cluster._base import (
     ClusterRequirements,
     FairClusterer,
@@ -44,6 +45,7 @@ from skfair.cluster._base import (
 )
 from skfair.cluster._input import Households, bind_limits, encode_memberships
 from skfair.cluster.kmedoids._sites import (
+    MAX_SETS,
     SiteProblem,
     build_sites,
     draw_sites,
@@ -58,7 +60,7 @@ from skfair.cluster.kmedoids._zones import (
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scipy import sparse
     from sklearn.utils import Tags
@@ -89,6 +91,22 @@ class MedoidsInput(NamedTuple):
         """Share of the heaviest sample in the weight of all; 0 where all weigh the same."""
         weights = self.problem.member_weights
         return float(weights.max() / weights.sum()) if np.ptp(weights) > 0 else 0.0
+
+    def is_shown_infeasible(self) -> bool:
+        """Whether it is shown that no sites have clusters within the bounds."""
+        problem = self.problem
+        n_clusters = self.requirements.n_clusters
+        if len(problem.limits.bounds) == 1:  # equal at all sites
+            sets: Iterable[np.ndarray] = [problem.list_free_sites()[:n_clusters]]
+        elif problem.count_sets(n_clusters) <= MAX_SETS:
+            sets = problem.list_sets(n_clusters)
+        else:
+            return False
+        types, _ = find_types(problem.codes, problem.weights)
+        return all(
+            are_infeasible(problem.limits_at(sites), self.rounding_weight, types, n_clusters)
+            for sites in sets
+        )
 
     def requirements_at(self, sites: np.ndarray) -> ClusterRequirements:
         """The requirements of the clusters of some sites, which may have sizes of their own."""
@@ -137,10 +155,17 @@ class MedoidsInput(NamedTuple):
         }
 
     def _label_all(self, labels: np.ndarray, sites: np.ndarray) -> np.ndarray:
-        """Labels of all rows: those without weight go to the nearest site."""
-        everyone = self.all_costs[:, sites].argmin(axis=1).astype(np.int32)
-        of_rows = slice(None) if self.households is None else self.households.of_rows
-        everyone[self.present] = labels[of_rows]
+        """Labels of all rows: those without weight go to the nearest site, with households."""
+        costs = self.all_costs[:, sites]
+        everyone = costs.argmin(axis=1).astype(np.int32)
+        households = self.households
+        if households is None:
+            everyone[self.present] = labels
+            return everyone
+        is_absent = np.ones(len(everyone), dtype=bool)
+        is_absent[self.present] = False
+        everyone[is_absent] = households.label_absent(labels, costs[is_absent])
+        everyone[self.present] = labels[households.of_rows]
         return everyone
 
 
@@ -215,9 +240,13 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     group_weights_, group_counts_ : ndarray of shape (n_clusters, n_groups)
         Sum of weights, and number of samples with a weight, of each group in each cluster.
     constraint_violation_ : float or None
-        The largest amount by which a bound is missed; 0 when all are kept, None if balanced
-        clusters were required, but there are no two groups.
-    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        Number of samples (sum of weights) by which a cluster misses the bound that is missed most;
+        0 when all are kept, None if balanced clusters were required, but there are no two groups.
+    violated_bound_ : str or None
+        Parameter that this is about, as in :class:`FairKMeans`, or "X" for samples at an infinite
+        distance.
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible", \
+            "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or a balance is kept up to one
         sample, or zones are connected. Others as in :class:`FairKMeans`.
@@ -582,9 +611,9 @@ def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:
     n_broken = int(np.isinf(costs).sum())
     if n_broken == 0:
         return
-    share = n_broken / len(rows)
     fitted |= {"inertia_": np.inf, "objective_": np.inf}
-    fitted["constraint_violation_"] = max(fitted["constraint_violation_"], share)
+    if n_broken > fitted["constraint_violation_"]:
+        fitted |= {"constraint_violation_": float(n_broken), "violated_bound_": "X"}
     warn(
         f"{n_broken} of {len(rows)} samples go to sites at an infinite distance: no assignment "
         "was found that keeps to the allowed pairs. Allow more pairs, or widen other bounds.",

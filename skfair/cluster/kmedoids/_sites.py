@@ -70,6 +70,15 @@ class SiteProblem(NamedTuple):
         is_free[self.fixed] = False
         return np.flatnonzero(is_free)
 
+    def count_sets(self, n_clusters: int) -> int:
+        """Number of sets of sites."""
+        return comb(len(self.list_free_sites()), n_clusters - len(self.fixed))
+
+    def list_sets(self, n_clusters: int) -> list[np.ndarray]:
+        """All sets of sites, with those that are fixed."""
+        free, n_free = self.list_free_sites(), n_clusters - len(self.fixed)
+        return [np.append(self.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
+
     def drop_limits(self) -> SiteProblem:
         """The same without limits, for plain k-medoids."""
         n_groups = self.limits.n_groups
@@ -314,9 +323,7 @@ def choose_set(problem: SiteProblem, sets: Iterable[SiteSet]) -> SearchEnd:
 
 def list_all_sets(problem: SiteProblem, n_clusters: int) -> list[SiteSet]:
     """All sets of sites that are large enough, or else all."""
-    free = problem.list_free_sites()
-    n_free = n_clusters - len(problem.fixed)
-    sets = [np.append(problem.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
+    sets = problem.list_sets(n_clusters)
     large = [sites for sites in sets if problem.are_large_enough(sites)]
     return [solve_sites(problem, sites) for sites in large or sets]
 
@@ -346,8 +353,7 @@ def search_sites(
 
     Where there are few sets of sites, all are compared.
     """
-    n_free = n_clusters - len(problem.fixed)
-    if comb(len(problem.list_free_sites()), n_free) <= MAX_SETS:
+    if problem.count_sets(n_clusters) <= MAX_SETS:
         return choose_set(problem, list_all_sets(problem, n_clusters)), 0
     plain = problem.drop_limits()
     is_limited = problem.limits.level > 0 or has_rows(problem.limits)

@@ -166,16 +166,19 @@ def test_equal_households_and_weights_keep_capacities(how):
     assert model.status_ == "optimal" and model.inertia_ == 24
     # No sites take them.
     model.set_params(max_cluster_size=[7, 5, 5])
-    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+    message = r"cluster \d \(site \d\) has 6, 1 too many for 5.* No clusters keep all bounds"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(costs, sample_weight=np.full(4, 3.0))
-    assert model.constraint_violation_ == pytest.approx(1 / 12)
+    assert model.constraint_violation_ == 1 and model.violated_bound_ == "max_cluster_size"
+    assert model.status_ == "infeasible"
 
 
 def test_sites_that_miss_bounds_are_compared_by_what_they_miss():
     costs = draw_costs(9, 4, 0)
     weights = np.random.default_rng(0).exponential(1.0, 9) + 0.2
     masks = np.array(list(product((0, 1), repeat=9)))[1:-1]
-    least = (abs(masks @ weights / weights.sum() - 0.5) - 0.0001).clip(0).min()
+    total = weights.sum()
+    least = (abs(masks @ weights - 0.5 * total) - 0.0001 * total).clip(0).min()
     assert least > 0
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
         model = FairKMedoids(2, **PLAIN, min_cluster_size=0.4999, max_cluster_size=0.5001)
@@ -291,9 +294,12 @@ def test_sites_that_miss_the_sizes_are_infeasible(n_sites):
     smallest = np.where(np.arange(n_sites) == 1, 9, 1)
     largest = np.where(np.arange(n_sites) == 1, 12, 7)
     model = FairKMedoids(1, **PLAIN, min_cluster_size=smallest, max_cluster_size=largest)
-    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+    message = "1 too few for 9|1 too many for 7"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(draw_costs(8, n_sites, 0))
-    assert model.status_ == "infeasible" and model.cluster_sizes_ == 8
+    # Of more than 100 sets of sites not all are compared.
+    assert model.status_ == ("infeasible" if n_sites == 3 else "not_found")
+    assert model.cluster_sizes_ == 8
 
 
 def test_fixed_sites_stay():
@@ -329,8 +335,8 @@ def test_infinite_distances_are_not_allowed():
     model = FairKMedoids(2, **PLAIN, max_cluster_size=[2, 3])
     with pytest.warns(InfeasibleConstraintWarning, match="1 of 5 samples go to sites"):
         model.fit(costs)
-    assert model.status_ == "infeasible" and np.isinf(model.inertia_)
-    assert model.constraint_violation_ == pytest.approx(0.2)
+    assert model.status_ == "not_found" and np.isinf(model.inertia_)
+    assert (model.constraint_violation_, model.violated_bound_) == (1, "X")
     with pytest.raises(ValueError, match="sample 0 has none"):
         model.fit([[np.inf, np.inf], [1.0, 2.0]])
     with pytest.raises(ValueError, match="must not be NaN"):
@@ -352,3 +358,12 @@ def test_callbacks_end_every_part(n_rounds):
     end, n_iter = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
     assert end.status == "stopped" and len(rounds) == n_rounds == n_iter
     assert np.bincount(end.assignment.labels, minlength=4).max() <= 16
+
+
+def test_a_minimum_size_of_0_is_none():
+    costs = draw_costs(12, 3, 0)
+    model = FairKMedoids(3, **PLAIN, min_cluster_size=[0, 6, 0]).fit(costs)
+    least = find_least_cost(costs, 3, lambda labels, _: count(labels, 3)[:, 1] >= 6)
+    assert model.inertia_ == pytest.approx(least) and model.status_ == "optimal"
+    with pytest.raises(ValueError, match="max_cluster_size must have an int from 1 on"):
+        model.set_params(max_cluster_size=[0, 12, 12]).fit(costs)
