@@ -163,6 +163,6 @@ def test_whole_floats_are_numbers_of_samples():
     ]
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
     assert (np.bincount(fits[0].labels_, minlength=3) >= [5, 4, 1]).all()
-    message = r"an int from 1 on, or a float in \(0, 1\), .* got \[1.5, 4, 1\]"
+    message = r"an int from 0 on, or a float in \(0, 1\), .* got \[1.5, 4, 1\]"
     with pytest.raises(ValueError, match=message):
         FairKMeans(3, min_cluster_size=np.array([1.5, 4.0, 1.0]), **settings).fit(X)
