@@ -46,6 +46,8 @@ from skfair.cluster._base import (
 from skfair.cluster._input import Households, bind_limits, encode_memberships
 from skfair.cluster.kmedoids._sites import (
     MAX_SETS,
+    SearchSettings,
+    SearchStart,
     SiteProblem,
     build_sites,
     draw_sites,
@@ -403,9 +405,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
             rounds.report_round, lambda end: fit_input.attributes(end.sites, end.labels)
         )
         starts = list_starts(self, fit_input.problem, random_state)
-        end, n_iter = search_sites(
-            fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
-        )
+        settings = SearchSettings(self.max_iter, self.tol, watch)
+        end, n_iter = search_sites(fit_input.problem, self.n_clusters, starts, settings)
         sites, labels, status = end.site_set.sites, end.assignment.labels, end.status
         if status == "optimal" and end.assignment.uses_slack:
             status = "feasible"
@@ -588,20 +589,21 @@ def find_unit(masses: np.ndarray) -> float:
 
 def list_starts(
     estimator: FairKMedoids, problem: SiteProblem, random_state: np.random.RandomState
-) -> Iterator[np.ndarray]:
+) -> Iterator[SearchStart]:
     """Yield the sites that the starts of an estimator begin from."""
     init, n_clusters = estimator.init, estimator.n_clusters
     # Starts of one seed are the first of those of more starts.
     n_init = N_STARTS if estimator.n_init == "auto" else estimator.n_init
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_init)
     for i, seed in enumerate(seeds):
+        random_state = np.random.RandomState(seed)
         if not isinstance(init, str):
-            yield np.asarray(init).astype(np.intp)
+            yield SearchStart(np.asarray(init).astype(np.intp), random_state)
             break
         if init == "build" and i == 0:
-            yield build_sites(problem, n_clusters)
+            yield SearchStart(build_sites(problem, n_clusters), random_state)
         else:
-            yield draw_sites(problem, n_clusters, np.random.RandomState(seed))
+            yield SearchStart(draw_sites(problem, n_clusters, random_state), random_state)
 
 
 def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:

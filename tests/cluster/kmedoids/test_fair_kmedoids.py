@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
 from skfair.cluster.kmedoids._fair_kmedoids import check_input, list_starts
-from skfair.cluster.kmedoids._sites import search_sites
+from skfair.cluster.kmedoids._sites import SearchSettings, search_sites
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 
 PLAIN = {"metric": "precomputed", "min_balance": None}
@@ -355,7 +355,8 @@ def test_callbacks_end_every_part(n_rounds):
     model = FairKMedoids(4, **PLAIN, max_cluster_size=16, random_state=0)
     fit_input = check_input(model, FitArguments(X=costs))
     starts = list_starts(model, fit_input.problem, np.random.RandomState(0))
-    end, n_iter = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
+    settings = SearchSettings(300, 1e-6, watch)
+    end, n_iter = search_sites(fit_input.problem, 4, starts, settings)
     assert end.status == "stopped" and len(rounds) == n_rounds == n_iter
     assert np.bincount(end.assignment.labels, minlength=4).max() <= 16
 
