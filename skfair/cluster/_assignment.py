@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 N_PAIRS = 600, 6000  # of a sample and a cluster, among which programs choose: then more
-MAX_NODES = 500  # of branch and bound
+MAX_NODES = 100  # of branch and bound
 MAX_GAP = 1e-4  # of the costs above the cheapest clusters, up to which programs are solved
 MAX_NUMBERS = 2000  # of types in clusters, up to which tables are searched
 MAX_TABLE_NODES = 1000  # of branch and bound: without costs and pairs a node takes little time

@@ -185,8 +185,8 @@ def test_each_violated_requirement_is_reported():
     assert reported["cluster_sizes_"].tolist() == [50, 50]
     lacks = list_shortfalls(reported, required, 1.0)
     assert [one.sentence[:15] for one in lacks] == ["min_balance=0.9", "min_share_ratio"]
-    # Beside 40 members of the first cluster .9 * 40 / 60 of them are needed. Beside 3 / 4 of a group
-    # in the second cluster .8 * 3 / 4 of the other one are needed, of 60.
+    # Beside 40 members of the first cluster .9 * 40 / 60 of them are needed. Beside 3 / 4 of a
+    # group in the second cluster .8 * 3 / 4 of the other one are needed, of 60.
     needed = [0.9 * (40 / 60) * 40, 0.8 * 0.75 * 60]
     assert [one.amount for one in lacks] == pytest.approx([needed[0] - 10, needed[1] - 20])
     assert reported["constraint_violation_"] == pytest.approx(16)

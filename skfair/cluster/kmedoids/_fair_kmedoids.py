@@ -255,7 +255,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
-        Number of starts, of which all but the first of "build" are drawn. "auto" is 4.
+        Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With bounds,
+        up to ten searches follow each start, from the best sites of which three are exchanged at
+        random. More starts may lower the cost where a balance is tight.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
@@ -297,7 +299,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
             "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or a balance is kept up to one
-        sample, or zones are connected. Others as in :class:`FairKMeans`.
+        sample, or sites were searched among a sample, or zones are connected. Others as in
+        :class:`FairKMeans`.
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
     n_iter_, n_features_in_ : int
@@ -324,12 +327,17 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     With as many clusters as precomputed sites these are given, and samples are assigned to them.
     Where there are at most 100 sets of sites, all are compared.
 
+    With more than 2,000 samples and any ``metric`` but "precomputed", sites are searched among
+    2,000 samples with the same shares of groups, and then among samples near the sites that are
+    found. The assignment is one of all samples. With ``together`` or ``connectivity`` all samples
+    are possible sites.
+
     Sets of sites, and assignments to them, are compared by the weight by which they miss bounds
     first, and by cost second. A balance may be missed by one sample where no assignment to the
     sites was found that keeps it. An integer program assigns samples near a tie between sites, at
     most 600 pairs of a sample and a site.
     An infinite precomputed distance is a pair that is not allowed. Where a sample goes to such a
-    site all the same, the fit is "infeasible" and warns.
+    site all the same, the fit is "not_found" and warns.
 
     With ``connectivity`` in :meth:`fit` all clusters are connected, whatever else they miss. The
     clusters of a fit without it grow along borders, exchange samples, and are joined and divided in
@@ -406,7 +414,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         X : array-like of shape (n_samples, n_features) or (n_samples, n_sites)
             Rows to cluster; with ``metric="precomputed"`` the distance of every sample (row) to
             every site (column), at least 0. Distances are held in memory, n_samples times n_sites
-            numbers.
+            numbers, and of more than 2,000 rows with features those of a sample.
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \

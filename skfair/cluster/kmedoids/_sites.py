@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 MAX_SETS = 100  # sets of sites, up to which all are compared
 MAX_TRIALS = 100  # exchanges that are tried in a round that gains nothing
 KICKED_TRIALS = 10  # the same after a kick
-N_KICKS = 6  # kicks of the best sites after each start
-N_KICKED = 2  # sites that a kick exchanges for others
-MAX_KICKED_COSTS = 100_000  # costs of pairs, above which there are fewer kicks
-MAX_COMPARED = 5  # ends of a search that are compared by programs
+N_KICKS = 10  # kicks of the best sites after each start
+N_KICKED = 3  # sites that a kick exchanges for others
+# There are fewer kicks of few samples, whose integers cost more than sites differ, and of many.
+MIN_KICKED_SAMPLES, MAX_KICKED_COSTS = 200, 100_000
+MAX_COMPARED = 3  # ends of a search that are compared by programs
 MAX_NEARBY = 20  # exchanges that are compared where a set of sites misses limits
 
 
@@ -378,8 +379,7 @@ def find_ends(
 
     A further start, with its kicks, adds ends and changes no earlier one.
     """
-    is_limited = problem.limits.level > 0 or has_rows(problem.limits)
-    n_kicks = int(N_KICKS * min(1.0, MAX_KICKED_COSTS / problem.costs.size)) if is_limited else 0
+    n_kicks = count_kicks(problem)
     quick = settings._replace(max_trials=KICKED_TRIALS)
     ends: dict[frozenset, SiteSet] = {}
     statuses: dict[frozenset, str] = {}
@@ -407,6 +407,15 @@ def find_ends(
     elif status != "stopped":
         status = statuses[frozenset(best.sites)]
     return SearchEnds(sorted(ends.values(), key=attrgetter("value")), n_rounds, status)
+
+
+def count_kicks(problem: SiteProblem) -> int:
+    """Number of kicks after each start: none without limits."""
+    if problem.limits.level == 0 and not has_rows(problem.limits):
+        return 0
+    of_few = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
+    of_many = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
+    return int(N_KICKS * min(of_few, of_many))
 
 
 def descend(

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 
 from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
+from skfair.cluster.kmedoids import _fair_kmedoids
 from skfair.cluster.kmedoids._fair_kmedoids import check_input, list_starts
 from skfair.cluster.kmedoids._sites import SearchSettings, search_sites
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -368,3 +369,59 @@ def test_a_minimum_size_of_0_is_none():
     assert model.inertia_ == pytest.approx(least) and model.status_ == "optimal"
     with pytest.raises(ValueError, match="max_cluster_size must have an int from 1 on"):
         model.set_params(max_cluster_size=[0, 12, 12]).fit(costs)
+
+
+def draw_rows(n_samples):
+    """Features and groups of many samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 3))
+    return X, np.where(X[:, 0] + rng.normal(size=n_samples) > 0, "a", "b")
+
+
+def test_sites_of_many_samples_are_searched_among_a_sample(monkeypatch):
+    """Up to 2,000 samples all are sites: here a sample of 1,000 costs at most 1 % more."""
+    X, groups = draw_rows(1500)
+    bounds = {"max_cluster_size": 500, "random_state": 0}
+    everywhere = FairKMedoids(4, **bounds).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 1000)
+    model = FairKMedoids(4, **bounds).fit(X, sensitive_features=groups)
+    assert everywhere.inertia_ <= model.inertia_ * 1.002 and model.constraint_violation_ == 0
+    assert model.inertia_ <= 1.01 * everywhere.inertia_
+    sites = X[model.medoid_indices_]
+    np.testing.assert_array_equal(model.cluster_centers_, sites)
+    assert (np.diff(model.medoid_indices_) > 0).all()
+    distances = cdist(X, sites)
+    assert model.inertia_ == pytest.approx(distances[np.arange(1500), model.labels_].sum())
+    assert model.assignment_lower_bound_ <= model.inertia_
+    np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
+    assert model.cluster_sizes_.max() <= 500 and model.relative_balance_ >= 0.8
+
+
+def test_samples_of_sites_take_bounds_fixed_sites_and_weights(monkeypatch):
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 100)
+    X, _ = draw_rows(400)
+    weights = np.random.default_rng(0).integers(0, 3, 400).astype(float)
+    weights[:4] = 1.0
+    capacity = np.full(400, 400)
+    capacity[:2] = 60
+    model = FairKMedoids(3, min_balance=None, random_state=0, max_cluster_size=capacity)
+    model.set_params(fixed_sites=[1, 0]).fit(X, sample_weight=weights)
+    assert model.medoid_indices_[:2].tolist() == [0, 1]
+    sizes = np.bincount(model.labels_, weights)
+    assert sizes[:2].max() <= 60
+    absent = weights == 0
+    distances = cdist(X, X[model.medoid_indices_])
+    np.testing.assert_array_equal(model.labels_[absent], distances[absent].argmin(axis=1))
+    # Starts at rows of X.
+    model = FairKMedoids(3, min_balance=None, init=[5, 3, 399], max_iter=1, random_state=0).fit(X)
+    assert model.n_iter_ == 1 and model.inertia_ <= cdist(X, X[[5, 3, 399]]).min(axis=1).sum()
+
+
+def test_rounds_of_a_sample_report_all_samples(monkeypatch, capsys):
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 100)
+    X, groups = draw_rows(400)
+    model = FairKMedoids(3, n_init=1, random_state=0, verbose=1).fit(X, sensitive_features=groups)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("cost ")]) == model.n_iter_
+    last = float(lines[-1].split()[1].rstrip(","))
+    assert last == pytest.approx(model.objective_, rel=0.05)
