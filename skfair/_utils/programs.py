@@ -46,23 +46,13 @@ def solve_program(
     max_gap: float = 1e-6,
     max_nodes: int | None = None,
     max_seconds: float | None = None,
-    tolerance: float = 1e-7,
     presolve: bool = True,
 ) -> Solution:
     """Return the best unknowns found, and whether they are optimal.
 
-    Parameters
-    ----------
-    max_gap : float
-        Share of the cost by which integers may be above the optimum.
-    max_nodes : int or None
-        Number of nodes of branch and bound. Results are equal on all machines.
-    max_seconds : float or None
-        Seconds of the search. Results may depend on the load of the machine.
-    tolerance : float
-        Of rows and reduced costs in programs without integers, after scaling.
-    presolve : bool
-        Whether HiGHS simplifies programs with integers first.
+    A search for integers may end at a cost that is above the optimum by a share ``max_gap`` of it.
+    Limits of nodes give equal results on all machines, limits of seconds may not. ``presolve`` says
+    whether HiGHS simplifies programs with integers first.
     """
     cost_unit = _find_unit(program.costs)
     row_units = _find_row_units(program.rows)  # (n_rows,)
@@ -80,7 +70,7 @@ def solve_program(
             options["time_limit"] = max_seconds
         solution = _solve_integers(scaled, options)
     else:
-        solution = _solve_linear(scaled, tolerance, max_seconds)
+        solution = _solve_linear(scaled, max_seconds)
     return _restore_units(solution, cost_unit, row_units)
 
 
@@ -111,7 +101,7 @@ def _solve_integers(program: Program, options: dict[str, float | bool]) -> Solut
     return Solution(solved.x, status, float(solved.fun), float(solved.mip_gap))
 
 
-def _solve_linear(program: Program, tolerance: float, max_seconds: float | None) -> Solution:
+def _solve_linear(program: Program, max_seconds: float | None) -> Solution:
     """Solve a scaled program without integers by the dual simplex method."""
     n_rows = program.rows.shape[0]
     low, high = np.broadcast_to(program.low, n_rows), np.broadcast_to(program.high, n_rows)
@@ -119,9 +109,7 @@ def _solve_linear(program: Program, tolerance: float, max_seconds: float | None)
     is_equal = low == high
     has_high = np.flatnonzero(~is_equal & (high < np.inf))
     has_low = np.flatnonzero(~is_equal & (low > -np.inf))
-    options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
-    if max_seconds is not None:
-        options["time_limit"] = max_seconds
+    options = {} if max_seconds is None else {"time_limit": max_seconds}
     shape = program.costs.shape
     solved = optimize.linprog(
         program.costs,

@@ -202,8 +202,8 @@ def find_table(limits: Limits, types: SampleTypes, n_clusters: int) -> Solution:
     if n_numbers > MAX_NUMBERS:
         return Solution(None, "stopped", np.inf, np.inf)
     unit = types.numbers @ types.weights / types.numbers.sum()
-    nobody = np.zeros((n_clusters, len(limits.intersections)))
-    of_types = make_type_rows(limits, types, unit, nobody, nobody)
+    no_samples = np.zeros((n_clusters, len(limits.intersections)))
+    of_types = make_type_rows(limits, types, unit, no_samples, no_samples)
     each = sparse.eye_array(n_clusters)
     by_type = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(types.n_types))
     rows = [by_type, sparse.kron(each, of_types.loads), sparse.kron(each, of_types.members)]

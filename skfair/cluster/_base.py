@@ -442,13 +442,13 @@ def _list_size_shortfalls(
         excess = sign * (sizes - bounds)
         if excess.max() <= rounding:
             continue
-        missed = [
+        clusters = [
             f"{_name_cluster(attributes, k)} has {sizes[k]:.12g}, {excess[k]:.12g} too "
             f"{'many' if sign > 0 else 'few'} for {bounds[k]:.12g}"
             for k in np.argsort(-excess, kind="stable")[:MAX_NAMED]
             if excess[k] > rounding
         ]
-        sentence = f"{name} is not kept: {'; '.join(missed)}."
+        sentence = f"{name} is not kept: {'; '.join(clusters)}."
         yield Shortfall(float(excess.max()), name, sentence)
 
 

@@ -167,10 +167,10 @@ def test_reported_figures_by_hand():
 @pytest.mark.parametrize("search", ["optimal", "feasible", "max_iter"])
 def test_infeasible_takes_precedence_over_the_status_of_the_search(search):
     for lacks_groups in (False, True):
-        missed = {"constraint_violation_": 0.1}
-        reported = status_attributes(missed, search, lacks_groups)
+        violation = {"constraint_violation_": 0.1}
+        reported = status_attributes(violation, search, lacks_groups)
         assert reported == {"status_": "not_found", "constraint_violation_": 0.1}
-        reported = status_attributes(missed, search, lacks_groups, is_infeasible=True)
+        reported = status_attributes(violation, search, lacks_groups, is_infeasible=True)
         assert reported == {"status_": "infeasible", "constraint_violation_": 0.1}
     reported = status_attributes({"constraint_violation_": 0.0}, search, lacks_groups=False)
     assert reported == {"status_": search, "constraint_violation_": 0.0}

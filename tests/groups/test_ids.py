@@ -63,8 +63,8 @@ def test_samples_with_blank_ids_are_households_of_their_own(model):
     with pytest.raises(ValueError, match=message):
         model.fit(X, sensitive_features=groups, together=np.c_[ids, ids])
     # The advice of the message.
-    house = pd.DataFrame({"street": ids, "house": ids})
-    joined = house["street"] + " " + house["house"]
+    address = pd.DataFrame({"street": ids, "house": ids})
+    joined = address["street"] + " " + address["house"]
     labels = model.fit(X, sensitive_features=groups, together=joined).labels_
     np.testing.assert_array_equal(labels, expected)
 

@@ -413,9 +413,9 @@ def count_kicks(problem: SiteProblem) -> int:
     """Number of kicks after each start: none without limits."""
     if problem.limits.level == 0 and not has_rows(problem.limits):
         return 0
-    of_few = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
-    of_many = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
-    return int(N_KICKS * min(of_few, of_many))
+    sample_factor = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
+    cost_factor = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
+    return int(N_KICKS * min(sample_factor, cost_factor))
 
 
 def descend(

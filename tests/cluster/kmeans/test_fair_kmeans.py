@@ -15,7 +15,7 @@ from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score
 
-MISSED = {"infeasible", "not_found"}
+VIOLATED = {"infeasible", "not_found"}
 
 # Small random groups may make the balance infeasible. Other tests cover that warning.
 reached_or_not = pytest.mark.filterwarnings(
@@ -87,7 +87,7 @@ def test_reported_numbers_and_status_are_those_of_the_labels(from_scratch, drawn
     largest_weight = 1 if sample_weight is None else sample_weight.max()
     numbers = np.array(model.groups_.counts)
     holds = keeps_balance(truth, model.min_balance * model.data_balance_, largest_weight, numbers)
-    assert (model.status_ not in MISSED) == holds
+    assert (model.status_ not in VIOLATED) == holds
     if model.status_ == "unconstrained":  # one group
         assert model.constraint_violation_ is None
         return
