@@ -23,8 +23,9 @@ def encode_ids(ids: TableLike, n_samples: int, name: str) -> np.ndarray:
     try:
         column = column_or_1d(ids, dtype=None if hasattr(ids, "dtype") else object)
     except ValueError as error:
+        shape = np.shape(ids)  # type: ignore[arg-type]  # lists, too
         raise argument_error(
-            f"{name} must have one id per sample, but has the shape {np.shape(ids)}; pass one "
+            f"{name} must have one id per sample, but has the shape {shape}; pass one "
             "column, and join several to one, as in table['street'] + ' ' + table['house']."
         ) from error
     if len(column) != n_samples:
@@ -57,9 +58,10 @@ def check_clusters(groups: TableLike, n_samples: int) -> np.ndarray:
             "are; give samples that belong to no other an id of their own."
         )
     if codes.max() == 0:
+        shared = np.ravel(groups).tolist()[0]  # type: ignore[arg-type]  # lists, too
         raise argument_error(
             "groups must have at least two different values, because samples of equal value belong "
-            f"together and are never divided, but all are {np.ravel(groups).tolist()[0]!r}. (The "
-            "groups to compare are passed as sensitive_features.)"
+            f"together and are never divided, but all are {shared!r}. (The groups to "
+            "compare are passed as sensitive_features.)"
         )
     return codes

@@ -12,7 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-_STATUSES = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # of scipy; others show nothing
+# "stopped": at a limit of nodes or seconds, or where HiGHS shows nothing.
+Status = Literal["optimal", "infeasible", "unbounded", "stopped"]
+
+# By the number of scipy; others show nothing.
+_STATUSES: dict[int, Status] = {0: "optimal", 2: "infeasible", 3: "unbounded"}
 
 
 class Program(NamedTuple):
@@ -31,13 +35,21 @@ class Solution(NamedTuple):
     """What a program ends with."""
 
     unknowns: np.ndarray | None  # (n_unknowns,); None if none were found
-    # "stopped": at a limit of nodes or seconds, or where HiGHS shows nothing
-    status: Literal["optimal", "infeasible", "unbounded", "stopped"]
+    status: Status
     cost: float  # inf if none were found
     gap: float  # share of the cost by which the optimum may be lower; inf if none were found
-    # Of programs without integers that are "optimal", else None:
-    row_multipliers: np.ndarray | None = None  # (n_rows,) change of the cost by unit of a bound
-    reduced_costs: np.ndarray | None = None  # (n_unknowns,)
+    # Of programs without integers that are "optimal", else empty:
+    row_multipliers: np.ndarray = np.empty(0)  # (n_rows,) change of the cost by unit of a bound
+    reduced_costs: np.ndarray = np.empty(0)  # (n_unknowns,)
+
+    def require_unknowns(self) -> np.ndarray:
+        """Return the unknowns of a program that has a solution."""
+        if self.unknowns is None:
+            raise RuntimeError(
+                f"HiGHS must solve a program that has a solution, but its status is {self.status!r}"
+                "; report the data."
+            )
+        return self.unknowns
 
 
 def solve_program(
@@ -86,6 +98,11 @@ def _find_row_units(rows: sparse.csr_array) -> np.ndarray:
     return 2.0 ** np.floor(np.log2(np.where(largest > 0, largest, 1.0)))
 
 
+def _read_status(number: int) -> Status:
+    """The status of a number of scipy."""
+    return _STATUSES.get(number, "stopped")
+
+
 def _solve_integers(program: Program, options: dict[str, float | bool]) -> Solution:
     """Solve a scaled program with integers by branch and bound."""
     solved = optimize.milp(
@@ -95,7 +112,7 @@ def _solve_integers(program: Program, options: dict[str, float | bool]) -> Solut
         constraints=optimize.LinearConstraint(program.rows, program.low, program.high),
         options=options,
     )
-    status = _STATUSES.get(solved.status, "stopped")
+    status = _read_status(solved.status)
     if solved.x is None:
         return Solution(None, status, np.inf, np.inf)
     return Solution(solved.x, status, float(solved.fun), float(solved.mip_gap))
@@ -123,7 +140,7 @@ def _solve_linear(program: Program, max_seconds: float | None) -> Solution:
         method="highs-ds",
         options=options,
     )
-    status = _STATUSES.get(solved.status, "stopped")
+    status = _read_status(solved.status)
     if status != "optimal":
         return Solution(None, status, np.inf, np.inf)
     multipliers = np.zeros(n_rows)
@@ -137,7 +154,7 @@ def _solve_linear(program: Program, max_seconds: float | None) -> Solution:
 def _restore_units(solution: Solution, cost_unit: float, row_units: np.ndarray) -> Solution:
     """The solution with costs and multipliers in the units of the program before scaling."""
     solution = solution._replace(cost=cost_unit * solution.cost)
-    if solution.row_multipliers is None or solution.reduced_costs is None:
+    if len(solution.row_multipliers) == 0:
         return solution
     return solution._replace(
         row_multipliers=cost_unit * solution.row_multipliers / row_units,

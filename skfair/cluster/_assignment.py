@@ -245,7 +245,7 @@ def transport(costs: np.ndarray, places: np.ndarray) -> np.ndarray:
     rows = sparse.vstack([by_sample, by_cluster], format="csr")
     rises = costs - costs.min(axis=1, keepdims=True)
     solution = solve_program(Program(rises.ravel(), rows, totals, totals))
-    return solution.unknowns.reshape(costs.shape).argmax(axis=1)
+    return solution.require_unknowns().reshape(costs.shape).argmax(axis=1)
 
 
 # The program over pairs of a sample and a cluster.

@@ -374,4 +374,4 @@ def controlled_rounding(table: np.ndarray) -> np.ndarray:
             largest=(fractions.ravel() > 1e-9).astype(np.float64),
         )
     )
-    return floor + np.round(raised.unknowns).reshape(table.shape)
+    return floor + np.round(raised.require_unknowns()).reshape(table.shape)

@@ -117,9 +117,8 @@ class MedoidsInput(NamedTuple):
         """Rows of X, or columns of precomputed distances, of positions of sites."""
         return sites if self.site_rows is None else self.site_rows[sites]
 
-    def measure_all(self, site_rows: np.ndarray) -> MedoidsInput:
+    def measure_all(self, sample: SampledRows, site_rows: np.ndarray) -> MedoidsInput:
         """The input of all samples, whose only sites are some rows."""
-        sample = self.sample
         limited = sample.limited
         costs = sample.compute_distances(sample.X, sample.X[site_rows])
         limits = round_sizes(limited.limits, find_unit(limited.weights))
@@ -163,7 +162,7 @@ class MedoidsInput(NamedTuple):
         """The fitted attributes of sites and of the labels of the samples."""
         problem = self.problem
         if self.sample is not None:
-            full = self.measure_all(self.find_rows(sites))
+            full = self.measure_all(self.sample, self.find_rows(sites))
             solved = solve_sites(full.problem, np.arange(len(sites)))
             return full.attributes(solved.sites, solved.labels)
         order = np.argsort(sites)
@@ -465,7 +464,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         else:
             ends = find_ends(fit_input.problem, starts, settings)
             n_iter = ends.n_rounds
-            fit_input, end = assign_all(fit_input, ends)
+            fit_input, end = assign_all(fit_input, fit_input.sample, ends)
         sites, labels, status = end.site_set.sites, end.assignment.labels, end.status
         if status == "optimal" and end.assignment.uses_slack:
             status = "feasible"
@@ -703,16 +702,18 @@ def sample_input(
     )
 
 
-def assign_all(fit_input: MedoidsInput, ends: SearchEnds) -> tuple[MedoidsInput, SearchEnd]:
+def assign_all(
+    fit_input: MedoidsInput, sample: SampledRows, ends: SearchEnds
+) -> tuple[MedoidsInput, SearchEnd]:
     """The input of all samples at the best sites, and the assignment to them.
 
     ``ends`` are those of a search among a sample.
     """
     sets = [fit_input.find_rows(end.sites) for end in ends.site_sets[:MAX_COMPARED]]
     fixed_rows = fit_input.find_rows(fit_input.problem.fixed)
-    sets.append(improve_sites(fit_input, sets[0], fixed_rows))
+    sets.append(improve_sites(fit_input, sample, sets[0], fixed_rows))
     site_rows = np.unique(np.concatenate(sets))
-    full = fit_input.measure_all(site_rows)
+    full = fit_input.measure_all(sample, site_rows)
     positions = [np.searchsorted(site_rows, rows) for rows in sets]
     best = choose_set(full.problem, [solve_sites(full.problem, sites) for sites in positions])
     status = ends.status if ends.status in ("stopped", "max_iter") else "feasible"
@@ -720,13 +721,13 @@ def assign_all(fit_input: MedoidsInput, ends: SearchEnds) -> tuple[MedoidsInput,
 
 
 def improve_sites(
-    fit_input: MedoidsInput, site_rows: np.ndarray, fixed_rows: np.ndarray
+    fit_input: MedoidsInput, sample: SampledRows, site_rows: np.ndarray, fixed_rows: np.ndarray
 ) -> np.ndarray:
     """Rows of sites after two rounds of assignments and of the best site near each, of all rows."""
     rows = site_rows.copy()
     for _ in range(2):
-        full = fit_input.measure_all(rows)
-        problem, present, sample = full.problem, full.present, fit_input.sample
+        full = fit_input.measure_all(sample, rows)
+        problem, present = full.problem, full.present
         labels = solve_sites(problem, np.arange(len(rows))).labels
         for k in np.flatnonzero(~np.isin(rows, fixed_rows)):
             members = np.flatnonzero(labels == k)

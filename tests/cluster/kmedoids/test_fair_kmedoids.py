@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
@@ -413,7 +414,9 @@ def test_samples_of_sites_take_bounds_fixed_sites_and_weights(monkeypatch):
     distances = cdist(X, X[model.medoid_indices_])
     np.testing.assert_array_equal(model.labels_[absent], distances[absent].argmin(axis=1))
     # Starts at rows of X.
-    model = FairKMedoids(3, min_balance=None, init=[5, 3, 399], max_iter=1, random_state=0).fit(X)
+    model = FairKMedoids(3, min_balance=None, init=[5, 3, 399], max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit(X)
     assert model.n_iter_ == 1 and model.inertia_ <= cdist(X, X[[5, 3, 399]]).min(axis=1).sum()
 
 
