@@ -385,7 +385,7 @@ def find_ends(
     statuses: dict[frozenset, str] = {}
     n_rounds = 0
     for start in starts:
-        end, n_iter, status = descend(problem, start.sites, quick if n_kicks else settings)
+        end, n_iter, status = descend(problem, start.sites, settings)
         n_rounds += n_iter
         ends.setdefault(frozenset(end.sites), end)
         statuses.setdefault(frozenset(end.sites), status)
@@ -410,8 +410,11 @@ def find_ends(
 
 
 def count_kicks(problem: SiteProblem) -> int:
-    """Number of kicks after each start: none without limits."""
-    if problem.limits.level == 0 and not has_rows(problem.limits):
+    """Number of kicks after each start: none without a level.
+
+    The dual of bounds on sizes may not arrive from random sites, so that its values mislead.
+    """
+    if problem.limits.level == 0:
         return 0
     sample_factor = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
     cost_factor = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
@@ -443,7 +446,8 @@ def kick_sites(
     n_kicked = min(N_KICKED, len(movable), len(free))
     places = random_state.choice(movable, n_kicked, replace=False)
     sites[places] = random_state.choice(free, n_kicked, replace=False)
-    return solve_sites(problem, make_large_enough(problem, sites), solved.dual)
+    # From the multipliers of sites that differ so much the ascent may not arrive.
+    return solve_sites(problem, make_large_enough(problem, sites))
 
 
 def search_sites(
