@@ -254,9 +254,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
-        Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With a balance,
-        up to ten searches follow each start, from the best sites of which three are exchanged at
-        random. More starts may lower the cost where a balance is tight.
+        Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With a
+        balance, up to ten searches follow each start, from the best sites of which three are
+        exchanged at random. More starts may lower the cost where a balance is tight.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
