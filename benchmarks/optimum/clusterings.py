@@ -91,7 +91,7 @@ def compare_labels(seed, costs, members, group_weights, requirement, cost, count
     chosen = np.random.default_rng(seed).choice(np.flatnonzero(same), N_RANDOM)
     is_exact = all(reached[name] >= value - 1e-9 for name, value in required.items())
     # Rounding of one sample is documented; a miss is more than that.
-    meets_limits = is_exact or status != "infeasible"
+    meets_limits = is_exact or status not in ("infeasible", "not_found")
     return Outcome(cost, costs[same].min(), costs[chosen].min(), meets_limits, status, exact.any())
 
 

@@ -23,6 +23,7 @@ from skfair._groups.groups import (
     is_encoded,
     refuse_continuous_attributes,
 )
+from skfair._groups.ids import check_clusters
 from skfair._groups.known import (
     check_group_probabilities,
     check_recorded_groups,
@@ -341,30 +342,6 @@ def _take_present(groups: Groups, rows: np.ndarray) -> Groups:
             "Leave their rows out, or give them a weight."
         )
     return taken
-
-
-def check_clusters(groups: TableLike, n_samples: int) -> np.ndarray:
-    """Code of the cluster of each sample, from ids of any type."""
-    groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
-    if len(groups) != n_samples:
-        raise argument_error(
-            f"groups must have one value per sample, but there are {len(groups)} values for "
-            f"{n_samples} samples; pass the id of the person or household of each row."
-        )
-    codes, labels = pd.factorize(groups)
-    if (codes < 0).any():
-        raise argument_error(
-            f"groups must not hold missing values, but {np.sum(codes < 0)} of {n_samples} are "
-            "missing; give samples that belong to no other an id of their own."
-        )
-    if len(labels) < 2:
-        shared = np.ravel(labels).tolist()[0]
-        raise argument_error(
-            "groups must have at least two different values, because samples of equal value belong "
-            f"together and are never divided, but all are {shared!r}. (The groups to compare "
-            "are passed as sensitive_features.)"
-        )
-    return codes
 
 
 def check_metric_input(

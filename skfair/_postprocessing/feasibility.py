@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
-from scipy.optimize import linprog
 
 from skfair._bound.bound import ConstraintSystem
 from skfair._fitting.fitter import search_lines
@@ -26,6 +26,7 @@ from skfair._postprocessing.events import (
     sums_and_changes,
 )
 from skfair._utils.checks import join_names, limit_text, number_text, warn
+from skfair._utils.programs import Program, solve_program
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
@@ -280,17 +281,18 @@ class _LinearProgram(NamedTuple):
         """
         by_sample = changes @ self.weighted
         matrix = np.hstack((by_sample, unknowns, -scale[:, np.newaxis]))
-        n_samples = by_sample.shape[1]
-        limits = np.zeros((matrix.shape[1], 2))
-        limits[:n_samples, 1] = 1.0
-        limits[n_samples:] = -np.inf, np.inf
-        limits[-1, 0] = -1.0
-        cost = np.append(np.zeros(matrix.shape[1] - 1), 1.0)
-        solution = linprog(cost, matrix, -constant, bounds=limits)
-        if solution.status != 0:
+        n_samples, n_columns = by_sample.shape[1], matrix.shape[1]
+        smallest, largest = np.zeros(n_columns), np.ones(n_columns)
+        smallest[n_samples:], largest[n_samples:] = -np.inf, np.inf
+        smallest[-1] = -1.0
+        cost = np.append(np.zeros(n_columns - 1), 1.0)
+        rows = sparse.csr_array(matrix)
+        solution = solve_program(Program(cost, rows, -np.inf, -constant, smallest, largest))
+        if solution.unknowns is None:
             return np.inf, None, (None, None)
-        decided = self.weighted @ solution.x[:n_samples]
-        return solution.fun, -solution.ineqlin.marginals, (decided, solution.x[n_samples:-1])
+        decided = self.weighted @ solution.unknowns[:n_samples]
+        multipliers = -solution.row_multipliers
+        return solution.cost, multipliers, (decided, solution.unknowns[n_samples:-1])
 
     def _rows(self, level: float) -> list[_Rows]:
         """Rows of every constraint, with the smallest quotient at a level."""

@@ -34,8 +34,9 @@ from skfair._columns.reading import (
 )
 from skfair._groups import Groups, Samples
 from skfair._groups.groups import attribute_columns, normalize_label
+from skfair._groups.ids import check_clusters
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
-from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
+from skfair._groups.samples import check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import check_alignment, is_default, is_lazy, is_partitioned
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import (

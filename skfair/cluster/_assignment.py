@@ -9,23 +9,25 @@ Of many samples only those are decided on that the dual of the assignment leaves
 
 from __future__ import annotations
 
-from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from skfair._groups.groups import count_table
 from skfair._kernels.limits import allow_slack, find_memberships, list_rows
+from skfair._utils.programs import Program, Solution, solve_program
 
 if TYPE_CHECKING:
     from skfair._kernels.limits import Limits
 
 
 N_PAIRS = 600, 6000  # of a sample and a cluster, among which programs choose: then more
-MAX_NODES = 50  # of branch and bound
+MAX_NODES = 100  # of branch and bound
 MAX_GAP = 1e-4  # of the costs above the cheapest clusters, up to which programs are solved
+MAX_NUMBERS = 2000  # of types in clusters, up to which tables are searched
+MAX_TABLE_NODES = 1000  # of branch and bound: without costs and pairs a node takes little time
 ROUNDING = 1e-9  # of the total weight, in sums of weights
 
 
@@ -92,7 +94,7 @@ def _cut_rounding(excess: np.ndarray, total: float) -> np.ndarray:
 
 
 def assign_samples(problem: AssignmentProblem, offsets: np.ndarray) -> Assignment:
-    """The best assignment found: first by what it misses of the limits, then by its cost.
+    """Return the best assignment found: first by what it misses of the limits, then by its cost.
 
     ``offsets`` (n_clusters, n_intersections) are those of the dual.
     """
@@ -101,52 +103,166 @@ def assign_samples(problem: AssignmentProblem, offsets: np.ndarray) -> Assignmen
         return nearest
     reduced = problem.costs + offsets.T[problem.codes]
     reduced = problem.weights[:, np.newaxis] * (reduced - reduced.min(axis=1, keepdims=True))
-    best = min(nearest, problem.measure(reduced.argmin(axis=1)), key=attrgetter("rank"))
-    # The limits, then a level up to its slack; of few pairs, then of more.
+    candidates = [nearest, problem.measure(reduced.argmin(axis=1))]
+    # The limits; where nothing keeps them, a level up to its slack.
     loose = problem._replace(limits=problem.loose_limits)
     problems = (problem, loose) if problem.limits.level > 0 else (problem,)
-    numbers = N_PAIRS if reduced.size > N_PAIRS[0] else N_PAIRS[:1]
-    for n_pairs, one in product(numbers, problems):
-        program = make_program(one, reduced, n_pairs)
-        unknowns = solve_program(program, program.costs, 0.0)
-        if unknowns is not None:
+    for one in problems:
+        labels = keep_limits(one, reduced)
+        if labels is not None:
             break
     else:
-        unknowns = miss_least(program)
-    if unknowns is None:
-        return best
-    return min(best, problem.measure(read_labels(program, unknowns)), key=attrgetter("rank"))
+        labels = miss_least(make_pair_program(loose, reduced, N_PAIRS[-1]))
+    if labels is not None:
+        candidates.append(problem.measure(labels))
+    return min(candidates, key=attrgetter("rank"))
 
 
-# The program.
+def keep_limits(problem: AssignmentProblem, reduced: np.ndarray) -> np.ndarray | None:
+    """Return labels of an assignment within the limits, (n_samples,); None if none is found.
+
+    ``reduced`` (n_samples, n_clusters) are the reduced costs of pairs, at least 0.
+    """
+    # Pairs near a tie are enough where the dual is solved.
+    labels = choose_pairs(make_pair_program(problem, reduced, N_PAIRS[0]))
+    if labels is not None:
+        return labels
+    types, _ = find_types(problem.codes, problem.weights)
+    table = find_table(problem.limits, types, problem.n_clusters)
+    if table.status == "infeasible":
+        return None
+    if reduced.size > N_PAIRS[0]:
+        labels = choose_pairs(make_pair_program(problem, reduced, N_PAIRS[1]))
+    if labels is None and table.unknowns is not None:
+        labels = assign_to_table(problem, np.round(table.unknowns))
+    return labels
+
+
+# The types of samples, and what their numbers have to keep.
+
+
+class SampleTypes(NamedTuple):
+    """The types of some samples, and how many there are of each."""
+
+    codes: np.ndarray  # (n_types,) intp, intersections
+    weights: np.ndarray  # (n_types,)
+    numbers: np.ndarray  # (n_types,)
+
+    @property
+    def n_types(self) -> int:
+        return len(self.codes)
 
 
 class TypeRows(NamedTuple):
     """What the numbers of free samples of each type have to keep in every cluster."""
 
-    loads: np.ndarray  # (n_rows, n_types) what a sample adds to each row, in mean weights
+    loads: np.ndarray  # (n_rows, n_types) what a sample adds to each row, in a unit of weight
     bounds: np.ndarray  # (n_clusters, n_rows) of the rows, less what samples that stay add
     members: np.ndarray  # (1 + n_required, n_types) whether a sample is one of all, of each group
     least: np.ndarray  # (n_clusters, 1 + n_required) of such samples, besides those that stay
 
 
-class Program(NamedTuple):
+def find_types(codes: np.ndarray, weights: np.ndarray) -> tuple[SampleTypes, np.ndarray]:
+    """Return the types of samples, and the type of each, (n_samples,)."""
+    table, of_samples = np.unique(np.column_stack([codes, weights]), axis=0, return_inverse=True)
+    of_samples = of_samples.ravel()
+    numbers = np.bincount(of_samples, minlength=len(table))
+    return SampleTypes(table[:, 0].astype(np.intp), table[:, 1], numbers), of_samples
+
+
+def make_type_rows(
+    limits: Limits, types: SampleTypes, unit: float, staying: np.ndarray, n_staying: np.ndarray
+) -> TypeRows:
+    """Return the limits as rows over numbers of types.
+
+    ``staying`` and ``n_staying`` (n_clusters, n_intersections) are the weight and the number of
+    samples that stay in every cluster.
+    """
+    memberships = find_memberships(limits)
+    rows, bounds = list_rows(limits)
+    required = limits.required & (limits.level > 0)
+    is_member = np.column_stack([np.ones(len(memberships)), memberships[:, required] > 0])
+    return TypeRows(
+        loads=(rows @ memberships[types.codes].T) * (types.weights / unit),
+        bounds=(bounds - staying @ memberships @ rows.T) / unit,
+        members=is_member[types.codes].T,
+        least=1.0 - n_staying @ is_member,
+    )
+
+
+# Tables of numbers, whatever they cost: they say whether limits can be kept.
+
+
+def find_table(limits: Limits, types: SampleTypes, n_clusters: int) -> Solution:
+    """Return numbers of every type in every cluster that keep the limits, (n_clusters * n_types,).
+
+    "infeasible" shows that no assignment keeps the limits. Of many types nothing is searched.
+    """
+    n_numbers = n_clusters * types.n_types
+    if n_numbers > MAX_NUMBERS:
+        return Solution(None, "stopped", np.inf, np.inf)
+    unit = types.numbers @ types.weights / types.numbers.sum()
+    no_samples = np.zeros((n_clusters, len(limits.intersections)))
+    of_types = make_type_rows(limits, types, unit, no_samples, no_samples)
+    each = sparse.eye_array(n_clusters)
+    by_type = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(types.n_types))
+    rows = [by_type, sparse.kron(each, of_types.loads), sparse.kron(each, of_types.members)]
+    n_bounds, n_least = of_types.bounds.size, of_types.least.size
+    program = Program(
+        costs=np.zeros(n_numbers),
+        rows=sparse.vstack(rows, format="csr"),
+        low=np.concatenate([types.numbers, np.full(n_bounds, -np.inf), of_types.least.ravel()]),
+        high=np.concatenate([types.numbers, of_types.bounds.ravel(), np.full(n_least, np.inf)]),
+        largest=np.tile(types.numbers, n_clusters),
+        is_integer=True,
+    )
+    return solve_program(program, max_nodes=MAX_TABLE_NODES)
+
+
+def are_infeasible(limits: Limits, slack: float, types: SampleTypes, n_clusters: int) -> bool:
+    """Return whether it is shown that no clusters keep the limits, a level up to its slack."""
+    loose = allow_slack(limits, slack, 0.0)
+    return find_table(loose, types, n_clusters).status == "infeasible"
+
+
+def assign_to_table(problem: AssignmentProblem, table: np.ndarray) -> np.ndarray:
+    """Return the labels of least cost with such numbers of types, (n_samples,)."""
+    types, of_samples = find_types(problem.codes, problem.weights)
+    table = table.reshape(problem.n_clusters, types.n_types)
+    labels = np.empty(len(problem.costs), dtype=np.int32)
+    for number in range(types.n_types):
+        samples = np.flatnonzero(of_samples == number)
+        labels[samples] = transport(problem.costs[samples], table[:, number])
+    return labels
+
+
+def transport(costs: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return labels of least cost, ``costs`` (n_samples, n_clusters), that fill all places."""
+    n_samples, n_clusters = costs.shape
+    by_sample = sparse.kron(sparse.eye_array(n_samples), np.ones((1, n_clusters)))
+    by_cluster = sparse.kron(np.ones((1, n_samples)), sparse.eye_array(n_clusters))
+    totals = np.append(np.ones(n_samples), places)
+    rows = sparse.vstack([by_sample, by_cluster], format="csr")
+    rises = costs - costs.min(axis=1, keepdims=True)
+    solution = solve_program(Program(rises.ravel(), rows, totals, totals))
+    return solution.require_unknowns().reshape(costs.shape).argmax(axis=1)
+
+
+# The program over pairs of a sample and a cluster.
+
+
+class PairProgram(NamedTuple):
     """Pairs to choose from, numbers of samples of each type in every cluster, and what is missed.
 
-    Its unknowns are, in this order, the pairs, the numbers, the weights by which every cluster
+    The unknowns are, in this order, the pairs, the numbers, the weights by which every cluster
     misses its rows, and which members it lacks.
     """
 
     labels: np.ndarray  # (n_samples,) of samples that stay, and the first ones of others
     samples: np.ndarray  # (n_pairs,)
     clusters: np.ndarray  # (n_pairs,)
-    costs: np.ndarray  # (n_unknowns,) of pairs, in units of their median
+    program: Program  # of least cost
     misses: np.ndarray  # (n_unknowns,) 1 of what is missed, 0 of pairs and numbers
-    most: np.ndarray  # (n_unknowns,) upper bounds
-    integrality: np.ndarray  # (n_unknowns,) 1 of the numbers
-    matrix: sparse.csr_array  # (n_constraints, n_unknowns)
-    low: np.ndarray  # (n_constraints,)
-    high: np.ndarray  # (n_constraints,)
 
 
 def list_free_pairs(
@@ -164,52 +280,58 @@ def list_free_pairs(
     return samples, clusters
 
 
-def make_type_rows(
-    problem: AssignmentProblem, types: np.ndarray, labels: np.ndarray, staying: np.ndarray
-) -> TypeRows:
-    """The limits as rows over numbers of types (n_types, 2): their intersections and weights."""
-    limits = problem.limits
-    memberships = find_memberships(limits)
-    weights, members = (
-        count_table(
-            labels[staying], problem.codes[staying], one, problem.n_clusters, len(memberships)
-        )
+def make_pair_program(problem: AssignmentProblem, reduced: np.ndarray, n_pairs: int) -> PairProgram:
+    """Return the program over so many pairs of least reduced cost."""
+    labels = reduced.argmin(axis=1)
+    samples, clusters = list_free_pairs(reduced, labels, n_pairs)
+    free, positions = np.unique(samples, return_inverse=True)
+    types, of_free = find_types(problem.codes[free], problem.weights[free])
+    staying = np.setdiff1d(np.arange(len(labels)), free)
+    size = problem.n_clusters, len(problem.limits.intersections)
+    weight_staying, n_staying = (
+        count_table(labels[staying], problem.codes[staying], one, *size)
         for one in (problem.weights[staying], None)
     )
-    rows, bounds = list_rows(limits)
     unit = problem.weights.mean()
-    required = limits.required & (limits.level > 0)
-    is_member = np.column_stack([np.ones(len(memberships)), memberships[:, required] > 0])
-    codes = types[:, 0].astype(np.intp)
-    return TypeRows(
-        loads=(rows @ memberships[codes].T) * (types[:, 1] / unit),
-        bounds=(bounds - weights @ memberships @ rows.T) / unit,
-        members=is_member[codes].T,
-        least=1.0 - members @ is_member,
+    of_types = make_type_rows(problem.limits, types, unit, weight_staying, n_staying)
+    costs = problem.costs[free]
+    rises = (costs - costs.min(axis=1, keepdims=True))[positions, clusters]
+    rises = problem.weights[samples] * rises
+    n_numbers = problem.n_clusters * types.n_types
+    n_misses = of_types.bounds.size + of_types.least.size
+    n_by_kind = [len(samples), n_numbers, n_misses]
+    fixed = np.append(np.ones(len(free)), np.zeros(n_numbers))
+    program = Program(
+        costs=np.append(rises, np.zeros(n_numbers + n_misses)),
+        rows=make_pair_rows(positions, clusters, of_free, of_types),
+        low=np.concatenate([fixed, np.full_like(of_types.bounds, -np.inf), of_types.least], None),
+        high=np.concatenate([fixed, of_types.bounds, np.full_like(of_types.least, np.inf)], None),
+        largest=np.repeat([1.0, len(free), np.inf], n_by_kind),
+        is_integer=np.repeat([False, True, False], n_by_kind),
     )
+    misses = np.repeat([0.0, 0.0, 1.0], n_by_kind)
+    return PairProgram(labels, samples, clusters, program, misses)
 
 
-def make_program(problem: AssignmentProblem, reduced: np.ndarray, most: int) -> Program:
-    """The program over so many pairs of least reduced cost."""
-    labels = reduced.argmin(axis=1)
-    samples, clusters = list_free_pairs(reduced, labels, most)
-    free, positions = np.unique(samples, return_inverse=True)
-    staying = np.setdiff1d(np.arange(len(labels)), free)
-    types, type_of = np.unique(
-        np.column_stack([problem.codes[free], problem.weights[free]]), axis=0, return_inverse=True
-    )
-    of_types = make_type_rows(problem, types, labels, staying)
-    # Every free sample has one cluster; pairs add up to numbers, and numbers keep the rows.
-    n_pairs, n_numbers = len(samples), problem.n_clusters * len(types)
+def make_pair_rows(
+    positions: np.ndarray, clusters: np.ndarray, of_free: np.ndarray, of_types: TypeRows
+) -> sparse.csr_array:
+    """Return the rows of the program: one cluster per sample, numbers, limits, members.
+
+    Pairs are those of the free samples at ``positions``, whose types are ``of_free`` (n_free,), and
+    of ``clusters``, (n_pairs,) each.
+    """
+    n_clusters, n_types = len(of_types.bounds), of_types.loads.shape[1]
+    n_pairs, n_free = len(positions), len(of_free)
+    n_numbers = n_clusters * n_types
     pairs = np.arange(n_pairs)
-    numbers = clusters * len(types) + type_of[positions]
-    by_sample, by_number = (
-        sparse.csr_array((np.ones(n_pairs), (rows, pairs)), (n_rows, n_pairs))
-        for rows, n_rows in ((positions, len(free)), (numbers, n_numbers))
-    )
-    each = sparse.eye_array(problem.n_clusters)
+    numbers = clusters * n_types + of_free[positions]
+    ones = np.ones(n_pairs)
+    by_sample = sparse.csr_array((ones, (positions, pairs)), (n_free, n_pairs))
+    by_number = sparse.csr_array((ones, (numbers, pairs)), (n_numbers, n_pairs))
+    each = sparse.eye_array(n_clusters)
     n_bounds, n_least = of_types.bounds.size, of_types.least.size
-    matrix = sparse.block_array(
+    return sparse.block_array(
         [
             [by_sample, None, None, None],
             [by_number, -sparse.eye_array(n_numbers), None, None],
@@ -218,61 +340,35 @@ def make_program(problem: AssignmentProblem, reduced: np.ndarray, most: int) -> 
         ],
         format="csr",
     )
-    fixed = np.append(np.ones(len(free)), np.zeros(n_numbers))
-    costs = problem.costs[free]
-    rises = (costs - costs.min(axis=1, keepdims=True))[positions, clusters]
-    rises = problem.weights[samples] * rises
-    n_misses = n_bounds + n_least
-    n_by_kind = [n_pairs, n_numbers, n_misses]
-    return Program(
-        labels=labels,
-        samples=samples,
-        clusters=clusters,
-        costs=np.append(rises / _median_of_positive(rises), np.zeros(n_numbers + n_misses)),
-        misses=np.repeat([0.0, 0.0, 1.0], n_by_kind),
-        most=np.repeat([1.0, len(free), np.inf], n_by_kind),
-        integrality=np.repeat([0, 1, 0], n_by_kind),
-        matrix=matrix,
-        low=np.concatenate([fixed, np.full(n_bounds, -np.inf), of_types.least.ravel()]),
-        high=np.concatenate([fixed, of_types.bounds.ravel(), np.full(n_least, np.inf)]),
+
+
+def choose_pairs(pairs: PairProgram, largest_violation: float = 0.0) -> np.ndarray | None:
+    """Return labels of least cost that miss no more than so much, in mean weights; None: none."""
+    program = pairs.program
+    total = sparse.csr_array(pairs.misses[np.newaxis])
+    program = program._replace(
+        rows=sparse.vstack([program.rows, total], format="csr"),
+        low=np.append(program.low, 0.0),
+        high=np.append(program.high, largest_violation),
     )
+    solution = solve_program(program, max_nodes=MAX_NODES, max_gap=MAX_GAP)
+    return None if solution.unknowns is None else read_labels(pairs, solution.unknowns)
 
 
-def _median_of_positive(values: np.ndarray) -> float:
-    """Median of the positive values; 1 without any."""
-    return float(np.median(values[values > 0])) if (values > 0).any() else 1.0
-
-
-def solve_program(
-    program: Program, objective: np.ndarray, largest_violation: float
-) -> np.ndarray | None:
-    """Unknowns of the least objective that miss no more than so much; None if not found."""
-    rows = sparse.vstack([program.matrix, sparse.csr_array(program.misses[np.newaxis])])
-    low = np.append(program.low, 0.0)
-    high = np.append(program.high, largest_violation)
-    return optimize.milp(
-        objective,
-        integrality=program.integrality,
-        bounds=optimize.Bounds(0, program.most),
-        constraints=optimize.LinearConstraint(rows, low, high),
-        options={"node_limit": MAX_NODES, "mip_rel_gap": MAX_GAP},
-    ).x
-
-
-def read_labels(program: Program, unknowns: np.ndarray) -> np.ndarray:
-    """Labels of all samples, from the unknowns."""
-    labels = program.labels.copy()
-    is_chosen = unknowns[: len(program.samples)] > 0.5
-    labels[program.samples[is_chosen]] = program.clusters[is_chosen]
-    return labels
-
-
-def miss_least(program: Program) -> np.ndarray | None:
-    """Unknowns of the least cost among those that miss least of the limits; None if not found."""
-    least = solve_program(program, program.misses, np.inf)
-    if least is None:
+def miss_least(pairs: PairProgram) -> np.ndarray | None:
+    """Return labels of the least cost among those that miss least of the limits; None: none."""
+    program = pairs.program._replace(costs=pairs.misses)
+    least = solve_program(program, max_nodes=MAX_NODES, max_gap=MAX_GAP)
+    if least.unknowns is None:
         return None
-    violation = program.misses @ least
-    largest_violation = violation * (1 + 1e-6) + 1e-6  # what HiGHS allows for rounding
-    cheapest = solve_program(program, program.costs, largest_violation)
-    return least if cheapest is None else cheapest
+    largest_violation = least.cost * (1 + 1e-6) + 1e-6  # what HiGHS allows for rounding
+    cheapest = choose_pairs(pairs, largest_violation)
+    return read_labels(pairs, least.unknowns) if cheapest is None else cheapest
+
+
+def read_labels(pairs: PairProgram, unknowns: np.ndarray) -> np.ndarray:
+    """Labels of all samples, from the unknowns."""
+    labels = pairs.labels.copy()
+    is_chosen = unknowns[: len(pairs.samples)] > 0.5
+    labels[pairs.samples[is_chosen]] = pairs.clusters[is_chosen]
+    return labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from skfair._partitions.collections import feature_attributes
 from skfair._utils.checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair._utils.fit import store_fit
 from skfair._utils.sklearn import CallbackSupportMixin
-from skfair._utils.tables import Table, TableLike
+from skfair._utils.tables import TableLike
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import non_dominated_mask
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12  # of sums and ratios
 SIZE_ROUNDING = 1e-9  # relative, of sizes
+MAX_NAMED = 5  # clusters in a message
 GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
 BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""
@@ -140,8 +142,10 @@ class ClusterRequirements(NamedTuple):
             limits = limits._replace(intersections=intersections)
         if self.members is not None:
             limits.required[self.group_positions] = self.members >= self.n_clusters
-        smallest = np.where(np.asarray(self.smallest) > 0, self.smallest, -np.inf)
-        smallest = smallest * (1 - ROUNDING)
+        # Without any minimum there is no row. Where some sites have one, 0 bounds the others.
+        smallest = np.asarray(self.smallest) * (1 - ROUNDING)
+        if not smallest.any():
+            smallest = np.full_like(smallest, -np.inf)
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
         for sign, shares in zip((-1, 1), self.group_share_bounds, strict=True):
@@ -227,14 +231,16 @@ def resolve_sizes(estimator, name, total, absent, n_sites=None):
         int(size) if isinstance(size, Real) and size == np.floor(size) < np.inf else size
         for size in np.asarray(sizes).tolist()
     ]
+    # A minimum of 0 is none.
+    lowest = 0 if name == "min_cluster_size" else 1
     is_size = [
-        size >= 1 if isinstance(size, Integral) else isinstance(size, Real) and 0 < size < 1
+        size >= lowest if isinstance(size, Integral) else isinstance(size, Real) and 0 < size < 1
         for size in sizes
     ]
     n_bounds = n_sites or estimator.n_clusters
     if len(sizes) != n_bounds or not all(is_size):
         raise ValueError(
-            f"{name} must have an int from 1 on, or a float in (0, 1), for each of "
+            f"{name} must have an int from {lowest} on, or a float in (0, 1), for each of "
             f"{n_bounds} {'sites' if n_sites else 'clusters'}, got {sizes}."
         )
     return np.array([resolve_size(size, total, absent) for size in sizes])
@@ -309,55 +315,147 @@ def balance_attributes(
         "cluster_sizes_": sizes,
         "group_weights_": weights,
     }
-    largest = max(list_shortfalls(attributes, requirements, rounding_weight), default=(0.0, ""))
-    return attributes | {"constraint_violation_": largest[0]}
+    shortfalls = list_shortfalls(attributes, requirements, rounding_weight)
+    return attributes | violation_attributes(shortfalls)
+
+
+class Shortfall(NamedTuple):
+    """A requirement that is missed, by how much at most in a cluster, and a sentence about it."""
+
+    amount: float  # of samples, or weight
+    parameter: str
+    sentence: str
+
+
+def violation_attributes(shortfalls: list[Shortfall]) -> dict[str, float | str | None]:
+    """Return the fitted attributes about the requirement that is missed most."""
+    if not shortfalls:
+        return {"constraint_violation_": 0.0, "violated_bound_": None}
+    worst = max(shortfalls, key=attrgetter("amount"))
+    return {"constraint_violation_": worst.amount, "violated_bound_": worst.parameter}
 
 
 def list_shortfalls(
     attributes: Any, requirements: ClusterRequirements, rounding_weight: float
-) -> list[tuple[float, str]]:
-    """Amounts and sentences of the requirements that are missed.
+) -> list[Shortfall]:
+    """Return the requirements that are missed.
 
-    Up to the weight of the lightest sample a balance is not missed. Amounts of sizes are shares of
-    all; ``attribute_slices`` are as `balance_attributes` returns them.
+    Up to the weight of the lightest sample a balance is not missed. ``attribute_slices`` are as
+    `balance_attributes` returns them.
     """
-    tables, shortfalls = [], []
-    keeps_balances = keeps_share_ratios = True
+    return [
+        *_list_balance_shortfalls(attributes, requirements, rounding_weight),
+        *_list_share_shortfalls(attributes, requirements),
+        *_list_size_shortfalls(attributes, requirements),
+    ]
+
+
+def _list_balance_shortfalls(
+    attributes: Any, requirements: ClusterRequirements, rounding_weight: float
+) -> Iterator[Shortfall]:
+    """Yield the balance and the ratio of shares if they are missed, by what a group lacks."""
+    slices = requirements.attribute_slices
+    tables = [attributes["group_weights_"][:, groups] for groups in slices]
+    lacking_balance, lacking_ratio = np.zeros((2, len(tables[0])))  # by cluster
     # Each attribute must keep both requirements among its own groups.
-    for groups in requirements.attribute_slices:
-        table = attributes["group_weights_"][:, groups]
+    for groups, table in zip(slices, tables, strict=True):
         totals = table.sum(axis=0)
         members = None if requirements.members is None else requirements.members[groups]
-        balance_ratio = requirements.balance * data_balance(totals)
-        keeps_balances &= keeps_balance(table, balance_ratio, rounding_weight, members=members)
-        keeps_share_ratios &= keeps_balance(
-            table, requirements.share_ratio, rounding_weight, 1 / totals, members
-        )
-        tables.append(table)
-    if not keeps_balances:
-        relative = attributes["relative_balance_"]
+        ratio = requirements.balance * data_balance(totals)
+        lacking = measure_lack(table, ratio, rounding_weight, np.ones_like(totals), members)
+        lacking_balance = np.maximum(lacking_balance, lacking)
+        ratio = requirements.share_ratio
+        lacking = measure_lack(table, ratio, rounding_weight, 1 / totals, members)
+        lacking_ratio = np.maximum(lacking_ratio, lacking)
+    if lacking_balance.any():
         sentence = (
             f"min_balance={requirements.balance:.12g} is not reached: the relative balance of the "
-            f"fit is {relative:.4f} ({_balance_details(attributes, tables)})."
+            f"fit is {attributes['relative_balance_']:.4f} ({_balance_details(attributes, tables)})"
+            f". {_describe_lack(attributes, lacking_balance)}"
         )
-        shortfalls.append((requirements.balance - relative, sentence))
-    if not keeps_share_ratios:
-        share_ratio = attributes["share_ratio_"]
+        yield Shortfall(float(lacking_balance.max()), "min_balance", sentence)
+    if lacking_ratio.any():
         sentence = (
             f"min_share_ratio={requirements.share_ratio:.12g} is not reached: the ratio of shares "
-            f"of the fit is {share_ratio:.4f}."
+            f"of the fit is {attributes['share_ratio_']:.4f}. "
+            f"{_describe_lack(attributes, lacking_ratio)}"
         )
-        shortfalls.append((requirements.share_ratio - share_ratio, sentence))
+        yield Shortfall(float(lacking_ratio.max()), "min_share_ratio", sentence)
+
+
+def measure_lack(
+    table: np.ndarray,
+    ratio: float,
+    rounding_weight: float,
+    scale: np.ndarray,
+    members: np.ndarray | None,
+) -> np.ndarray:
+    """Return the weight that a group lacks in each cluster, (n_clusters,); 0 if `keeps_balance`.
+
+    Example: 3 samples of a group beside 10 of another lack 5 to a ratio of .8.
+    """
+    if keeps_balance(table, ratio, rounding_weight, scale, members):
+        return np.zeros(len(table))
+    needed = ratio * (table * scale).max(axis=1, keepdims=True) / scale  # (n_clusters, n_groups)
+    # A group that should be in every cluster may be missing, though a fraction of it would do.
+    is_missing = (table == 0) & (True if members is None else members >= len(table))
+    return np.maximum(needed - table, rounding_weight * is_missing).max(axis=1)
+
+
+def _describe_lack(attributes: Any, lacking: np.ndarray) -> str:
+    """Say how much of a group clusters lack, those first that lack most."""
+    worst = [k for k in np.argsort(-lacking, kind="stable")[:MAX_NAMED] if lacking[k] > 0]
+    clusters = [f"{_name_cluster(attributes, k)} lacks {lacking[k]:.4g} of a group" for k in worst]
+    return "; ".join(clusters).capitalize() + "."
+
+
+def _list_share_shortfalls(
+    attributes: Any, requirements: ClusterRequirements
+) -> Iterator[Shortfall]:
+    """Yield the bounds on shares of groups that are missed."""
     sizes = attributes["cluster_sizes_"]
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
         excess = sign * (attributes["group_weights_"] - sizes[:, np.newaxis] * bound)
-        if (excess > 1e-9 * sizes.max()).any():
-            excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
-            sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
-            shortfalls.append((excess, sentence))
-    return [*shortfalls, *_describe_size_violations(sizes, requirements)]
+        if (excess <= 1e-9 * sizes.max()).all():
+            continue
+        share = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
+        sentence = (
+            f"{name}={bound} is not kept: a cluster misses it by {share:.4g}, and one by "
+            f"{excess.max():.6g} of its members."
+        )
+        yield Shortfall(float(excess.max()), name, sentence)
+
+
+def _list_size_shortfalls(
+    attributes: Any, requirements: ClusterRequirements
+) -> Iterator[Shortfall]:
+    """Yield the bounds on sizes that are missed, of either side."""
+    sizes = attributes["cluster_sizes_"]
+    rounding = SIZE_ROUNDING * float(sizes.sum())
+    for sign, name, bounds in (
+        (-1, "min_cluster_size", requirements.smallest),
+        (1, "max_cluster_size", requirements.largest),
+    ):
+        bounds = np.broadcast_to(bounds, sizes.shape)
+        excess = sign * (sizes - bounds)
+        if excess.max() <= rounding:
+            continue
+        clusters = [
+            f"{_name_cluster(attributes, k)} has {sizes[k]:.12g}, {excess[k]:.12g} too "
+            f"{'many' if sign > 0 else 'few'} for {bounds[k]:.12g}"
+            for k in np.argsort(-excess, kind="stable")[:MAX_NAMED]
+            if excess[k] > rounding
+        ]
+        sentence = f"{name} is not kept: {'; '.join(clusters)}."
+        yield Shortfall(float(excess.max()), name, sentence)
+
+
+def _name_cluster(attributes: Any, k: int) -> str:
+    """Name a cluster for a message, with its site if it has one."""
+    sites = attributes.get("medoid_indices_")
+    return f"cluster {k}" if sites is None else f"cluster {k} (site {sites[k]})"
 
 
 def _balance_details(
@@ -372,38 +470,18 @@ def _balance_details(
     return f"the minimum of {', '.join(each)}, one of each attribute"
 
 
-def _describe_size_violations(
-    sizes: Table, requirements: ClusterRequirements
-) -> Iterator[tuple[float, str]]:
-    """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
-    rounding = SIZE_ROUNDING * float(sizes.sum())
-    for sign, bounds, finding in (
-        (-1, requirements.smallest, "not reached by all clusters: the minimum"),
-        (1, requirements.largest, "exceeded: the maximum"),
-    ):
-        bounds = np.broadcast_to(bounds, sizes.shape)
-        excess = sign * (sizes - bounds)
-        k = int(excess.argmax())
-        if excess[k] > rounding:
-            share = excess[k] / float(sizes.sum())
-            sentence = (
-                f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}. It is off by "
-                f"{share:.3g} of all."
-            )
-            yield share, sentence
-
-
 def status_attributes(
-    attributes: dict[str, Any], search: str, lacks_groups: bool
+    attributes: dict[str, Any], search: str, lacks_groups: bool, is_infeasible: bool = False
 ) -> dict[str, str | float | None]:
     """Status and violation of a fit, from its attributes and how the search ended.
 
-    Where balanced clusters were required without groups, nothing is certified.
+    Where balanced clusters were required without groups, nothing is certified. ``is_infeasible``
+    says whether it is shown that no clusters keep the bounds.
     """
     # What is reached decides, whatever the search reports of itself.
     violation = attributes["constraint_violation_"]
     if violation > 0:
-        search = "infeasible"
+        search = "infeasible" if is_infeasible else "not_found"
     elif lacks_groups:
         search = "unconstrained"
         violation = None
@@ -431,18 +509,22 @@ def warn_of_status(
 ) -> None:
     """Warn of requirements that are missed, or else of small groups and of a fit cut short."""
     small = small_groups_message(estimator)
-    if estimator.status_ == "infeasible":
+    if estimator.status_ in ("infeasible", "not_found"):
         shortfalls = list_shortfalls(
             vars(estimator), fit_input.requirements, fit_input.rounding_weight
         )
-        sentences = [sentence for _, sentence in shortfalls]
+        sentences = [one.sentence for one in shortfalls]
         if sentences and fit_input.largest_share > 0:
             sentences.append(
                 f"The heaviest sample has {fit_input.largest_share:.3g} of the weight of all."
             )
         if search == "stopped":
             sentences.append("A callback ended the fit before its end.")
-        if sentences:  # of broken pairs there is a warning already
+        if estimator.status_ == "infeasible":
+            sentences.append("No clusters keep all bounds.")
+        else:
+            sentences.append("Other clusters might keep all bounds.")
+        if shortfalls:  # of broken pairs there is a warning already
             warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
     if small:
@@ -625,14 +707,15 @@ def store_clusters(
 ) -> FairClusterer:
     """The estimator with the attributes of its best clustering; then warn.
 
-    ``fit_input`` has ``requirements``, ``rounding_weight``, and ``lacks_groups``, if balanced
-    clusters are required, but there are no two groups. The status that was fitted is "optimal",
-    "feasible", "stopped" or "max_iter". ``advice`` is for requirements that are not reached,
-    ``cut_short`` says what ended a search too early, if something did.
+    ``fit_input`` has ``requirements``, ``rounding_weight``, ``lacks_groups``, if balanced clusters
+    are required, but there are no two groups, and a method ``is_shown_infeasible``. The status that
+    was fitted is "optimal", "feasible", "stopped" or "max_iter". ``advice`` is for requirements
+    that are not reached, ``cut_short`` says what ended a search too early, if something did.
     """
     search = fitted["status_"]
     # Status and violation follow from the fitted counts.
-    fitted |= status_attributes(fitted, search, fit_input.lacks_groups)
+    is_infeasible = fitted["constraint_violation_"] > 0 and fit_input.is_shown_infeasible()
+    fitted |= status_attributes(fitted, search, fit_input.lacks_groups, is_infeasible)
     store_fit(estimator, fitted | feature_attributes(X))
     warn_of_status(estimator, fit_input, search, advice, cut_short)
     rounds.context.call_on_fit_task_end(estimator=estimator, X=X, reconstruction_attributes={})

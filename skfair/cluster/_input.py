@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
-from sklearn.utils import column_or_1d
 
 from skfair._groups.groups import GroupSummary, count_table
+from skfair._groups.ids import encode_households
 from skfair._groups.known import encode_known_groups, encode_known_values
 from skfair._groups.samples import find_first_rows
 from skfair._kernels.limits import Limits, add_filler_group, count_memberships, find_memberships
@@ -37,6 +36,8 @@ class Households(NamedTuple):
     weights: np.ndarray  # (n_households,) of a composition: members are multiples of it
     sizes: np.ndarray  # (n_households,) members of the composition
     factors: np.ndarray  # (n_households,) number of times that a household has its composition
+    # (n_absent,) household of each row without weight: further numbers where no member has any
+    of_absent: np.ndarray = np.empty(0, dtype=np.intp)
 
     @property
     def n_households(self) -> int:
@@ -48,6 +49,19 @@ class Households(NamedTuple):
         sums = np.zeros((self.n_households, *values.shape[1:]))
         np.add.at(sums, self.of_rows, values)
         return sums
+
+    def label_absent(self, labels: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Labels of the rows without weight, which stay with their households.
+
+        ``labels`` (n_households,) are those of the others, ``distances`` (n_absent, n_clusters)
+        those that add up over households without any weight.
+        """
+        n_numbers = max(self.n_households, self.of_absent.max(initial=-1) + 1)
+        sums = np.zeros((n_numbers, distances.shape[1]))
+        np.add.at(sums, self.of_absent, distances)
+        of_households = sums.argmin(axis=1)
+        of_households[: self.n_households] = labels
+        return of_households[self.of_absent].astype(np.int32)
 
     def count_members(self, labels: np.ndarray, limits: Limits, n_clusters: int) -> np.ndarray:
         """Number of members of each group in every cluster, (n_clusters, n_groups)."""
@@ -99,8 +113,9 @@ def bind_limits(
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     households = None
     if arguments.together is not None:
-        ids = encode_households(arguments.together, n_rows)[present]
-        households = gather_households(ids, codes, weights, len(intersections))
+        ids = encode_households(arguments.together, n_rows)
+        households = gather_households(ids[present], codes, weights, len(intersections))
+        households = households._replace(of_absent=number_absent(ids, present, households))
         check_sample_count(estimator, households.n_households, " households")
         # A cluster may lack a group that has fewer households than there are clusters.
         has_group = (households.compositions @ count_memberships(intersections, len(by_group))) > 0
@@ -113,20 +128,6 @@ def bind_limits(
         limits = limit_households(limits, households)
     lacks_groups = is_single or missing is not None
     return LimitedSamples(codes, weights, limits, requirements, groups, lacks_groups, households)
-
-
-def encode_households(together: TableLike, n_rows: int) -> np.ndarray:
-    """Code of the household of each row, from ids of any type; a missing id is a household."""
-    ids = column_or_1d(together, dtype=None if hasattr(together, "dtype") else object)
-    if len(ids) != n_rows:
-        raise argument_error(
-            f"together must have one id per row, but there are {len(ids)} ids for {n_rows} rows; "
-            "pass the id of the household, class or village of each row."
-        )
-    codes, labels = pd.factorize(ids)
-    is_missing = codes < 0
-    codes[is_missing] = len(labels) + np.arange(is_missing.sum())
-    return codes
 
 
 def gather_households(
@@ -156,6 +157,16 @@ def gather_households(
     sizes = compositions.sum(axis=1)[numbers]
     sizes = sizes.astype(np.float64)
     return Households(of_rows, numbers, compositions, units * factors, sizes, factors)
+
+
+def number_absent(ids: np.ndarray, present: np.ndarray, households: Households) -> np.ndarray:
+    """Household of each row without weight, (n_absent,), from the codes of ids of all rows."""
+    numbers = np.full(ids.max() + 1, -1)
+    numbers[ids[present]] = households.of_rows
+    # Households without any weight come after the others.
+    is_new = numbers < 0
+    numbers[is_new] = households.n_households + np.arange(is_new.sum())
+    return np.delete(numbers[ids], present)
 
 
 def limit_households(limits: Limits, households: Households) -> Limits:

@@ -158,14 +158,19 @@ def test_reported_figures_by_hand():
     assert reported["cluster_balances_"].tolist() == [0.5, 1.0]
     assert reported["constraint_violation_"] == 0  # within one sample
     larger = balance_attributes(10 * counts, ClusterRequirements(balance=0.9))
-    assert larger["constraint_violation_"] == pytest.approx(0.9 - 2 / 3)
+    # 20 members beside 40, at .9 of a balance of 60 / 80: 27 are needed.
+    assert larger["constraint_violation_"] == pytest.approx(0.9 * 0.75 * 40 - 20)
+    assert larger["violated_bound_"] == "min_balance"
     assert balance_attributes(10 * counts, ClusterRequirements())["constraint_violation_"] == 0
 
 
 @pytest.mark.parametrize("search", ["optimal", "feasible", "max_iter"])
 def test_infeasible_takes_precedence_over_the_status_of_the_search(search):
     for lacks_groups in (False, True):
-        reported = status_attributes({"constraint_violation_": 0.1}, search, lacks_groups)
+        violation = {"constraint_violation_": 0.1}
+        reported = status_attributes(violation, search, lacks_groups)
+        assert reported == {"status_": "not_found", "constraint_violation_": 0.1}
+        reported = status_attributes(violation, search, lacks_groups, is_infeasible=True)
         assert reported == {"status_": "infeasible", "constraint_violation_": 0.1}
     reported = status_attributes({"constraint_violation_": 0.0}, search, lacks_groups=False)
     assert reported == {"status_": search, "constraint_violation_": 0.0}
@@ -179,12 +184,17 @@ def test_each_violated_requirement_is_reported():
     np.testing.assert_allclose(reported["cluster_share_ratios_"], [0.375, 4 / 9])
     assert reported["cluster_sizes_"].tolist() == [50, 50]
     lacks = list_shortfalls(reported, required, 1.0)
-    assert [sentence[:15] for _, sentence in lacks] == ["min_balance=0.9", "min_share_ratio"]
-    assert reported["constraint_violation_"] == pytest.approx(0.9 - 0.25 / (40 / 60))
+    assert [one.sentence[:15] for one in lacks] == ["min_balance=0.9", "min_share_ratio"]
+    # Beside 40 members of the first cluster .9 * 40 / 60 of them are needed. Beside 3 / 4 of a
+    # group in the second cluster .8 * 3 / 4 of the other one are needed, of 60.
+    needed = [0.9 * (40 / 60) * 40, 0.8 * 0.75 * 60]
+    assert [one.amount for one in lacks] == pytest.approx([needed[0] - 10, needed[1] - 20])
+    assert reported["constraint_violation_"] == pytest.approx(16)
+    assert reported["violated_bound_"] == "min_share_ratio"
     uneven = ClusterRequirements(smallest=51.0, largest=48.0)
     lacks = list_shortfalls(balance_attributes(counts, uneven), uneven, 1.0)
-    assert [amount for amount, _ in lacks] == [0.01, 0.02]
-    assert "the minimum is 50." in lacks[0][1]
-    assert "the maximum is 50." in lacks[1][1]
+    assert [one.amount for one in lacks] == [1, 2]
+    assert "cluster 0 has 50, 1 too few for 51; cluster 1" in lacks[0].sentence
+    assert "cluster 0 has 50, 2 too many for 48; cluster 1" in lacks[1].sentence
     # Sizes have no slack, whatever the lightest sample weighs.
     assert len(list_shortfalls(balance_attributes(counts, uneven), uneven, 3.0)) == 2

@@ -107,7 +107,7 @@ def test_compositions_are_reduced_by_common_factors():
 def test_errors_say_what_must_hold():
     X, groups, households = draw()
     model = FairKMeans(3)
-    with pytest.raises(ValueError, match="together must have one id per row"):
+    with pytest.raises(ValueError, match="together must have one id per sample"):
         model.fit(X, sensitive_features=groups, together=households[:9])
     with pytest.raises(ValueError, match="sample_weight must be equal for all members"):
         weights = np.arange(1, 61)
@@ -151,3 +151,22 @@ def test_splits_carry_households_along(model):
     for labels, ids in zip(fitted_labels, trained * 3, strict=True):
         assert len(labels) == len(ids)
         assert all(len(np.unique(labels[ids == one])) == 1 for one in ids)
+
+
+@pytest.mark.parametrize("model", CLUSTERERS[:2], ids=lambda one: type(one).__name__)
+def test_households_without_weight_stay_together(model):
+    X, groups, households = draw()
+    weights = np.where(households >= 10, 0.0, 1.0)
+    model = type(model)(**(model.get_params() | {"min_balance": None}))
+    # A member without weight goes where the others of its household go.
+    weights[np.flatnonzero(households == households[0])[0]] = 0.0
+    model.fit(X, sample_weight=weights, together=households)
+    for one in np.unique(households):
+        assert len(np.unique(model.labels_[households == one])) == 1
+    # Without any weight, a household goes to the cluster nearest to all its members.
+    absent = households >= 10
+    distances = model.transform(X)
+    distances = distances**2 if isinstance(model, FairKMeans) else distances
+    sums = np.zeros((households.max() + 1, 3))
+    np.add.at(sums, households, distances)
+    np.testing.assert_array_equal(model.labels_[absent], sums.argmin(axis=1)[households[absent]])

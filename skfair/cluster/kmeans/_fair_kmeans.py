@@ -110,6 +110,10 @@ class KMeansInput(NamedTuple):
         problem = self.problem
         return 0.0 if problem.has_equal_weights else problem.largest_weight / problem.total_weight
 
+    def is_shown_infeasible(self) -> bool:
+        """Whether it is shown that no clusters keep the bounds."""
+        return self.problem.is_shown_infeasible(self.requirements.n_clusters)
+
     def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Weight of every group in every cluster, from labels of all rows in memory."""
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
@@ -316,13 +320,12 @@ def check_input(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     )
     mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else weighted_mean(problem)
     others = None if others is None else center_rows(others, mean)
-    of_rows = None if households is None else households.of_rows
     return KMeansInput(
         replace(problem, X=center_rows(rows, mean)),
         mean,
         limited.groups,
         limited.requirements,
-        partial(_complete_labels, others, present, of_rows),
+        partial(_complete_labels, others, present, households),
         X.dtype,
         present,
         n_rows,
@@ -375,18 +378,25 @@ def center_rows(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def _complete_labels(
     others: np.ndarray | None,
     present: np.ndarray,
-    of_rows: np.ndarray | None,
+    households: Households | None,
     labels: np.ndarray,
     centers: np.ndarray,
 ) -> np.ndarray:
-    """Labels of all rows in memory; rows without weight go to the nearest centre."""
-    labels = labels if of_rows is None else labels[of_rows]
+    """Labels of all rows in memory; rows without weight go to the nearest centre.
+
+    ``others`` are the rows without weight. They stay with their households.
+    """
+    labels_present = labels if households is None else labels[households.of_rows]
     if others is None:
-        return labels
+        return labels_present
+    if households is None:
+        labels_absent = nearest_centers(others, centers)[0]
+    else:
+        labels_absent = households.label_absent(labels, squared_distances(others, centers))
     completed = np.empty(len(present) + others.shape[0], np.int32)
     is_present = np.zeros(len(completed), dtype=bool)
     is_present[present] = True
-    completed[present], completed[~is_present] = labels, nearest_centers(others, centers)[0]
+    completed[present], completed[~is_present] = labels_present, labels_absent
     return completed
 
 
@@ -494,7 +504,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         they do not, the fit warns, and few counts exceed a bound by the least that is possible.
         With sample weights the bounds are on sums of weights, and hold exactly wherever the search
         finds a clustering that keeps them; else the fit warns, and ``constraint_violation_`` is
-        what a share exceeds. The share of each group in the data has to be within its bounds.
+        the weight that a group has too much or too little. The share of each group in the data has
+        to be within its bounds.
         ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
@@ -508,9 +519,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     min_cluster_size, max_cluster_size : int, float in (0, 1), array-like or None, default=None
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
         float a share of all. With sample weights the last sample may not fit: then the fit warns,
-        and ``constraint_violation_`` is what a cluster misses, as a share of all. If ``init`` is an
-        array of centres there may be a bound for each cluster, (n_clusters,), in the order of its
-        rows.
+        and ``constraint_violation_`` is what a cluster misses. If ``init`` is an array of centres
+        there may be a bound for each cluster, (n_clusters,), in the order of its rows.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
@@ -586,11 +596,15 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
         inertia.
     constraint_violation_ : float or None
-        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` and the share of a
-        group to their bounds, or a size, as a share of all, to its own: the maximum of these, 0
-        when all bounds are kept, None if balanced clusters were required, but there are no two
-        groups.
-    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        Number of samples (sum of weights) by which a cluster misses the bound that is missed most:
+        what a group lacks to the required balance or share, or has too much, or what a cluster
+        lacks to its size, or has too much. 0 when all bounds are kept, None if balanced clusters
+        were required, but there are no two groups.
+    violated_bound_ : str or None
+        Parameter that this is about: "min_balance", "min_share_ratio", "min_group_share",
+        "max_group_share", "min_cluster_size" or "max_cluster_size"; None when all are kept.
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible", \
+            "unconstrained"}
         "unconstrained": balanced clusters were required, but there are no two groups. Else
         "optimal": a local optimum, in which no single move or exchange of samples lowers the cost
         and keeps the sizes and the composition that is reached (or the required one, if more is
@@ -598,7 +612,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         are kept, and the search stopped by ``tol``, as most fits of many samples do, or the samples
         are partitioned and more than 100,000. "stopped": kept, and ended by a
         callback. "max_iter": kept, but ended by ``max_iter`` (with a warning). "infeasible": not
-        kept (with a warning).
+        kept, as no clusters keep them (with a warning). "not_found": not kept, though other
+        clusters might keep them (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
@@ -762,6 +777,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             n_iter, status = 0, "optimal"
         else:
             point, n_iter, status = algorithm._solve(fit_input.problem, runs, random_state)
+        problem = fit_input.problem
+        uses_slack = not problem.keeps_exactly(point.counts, problem.limits.level)
+        if status == "optimal" and uses_slack:
+            status = "feasible"
         # Equal clusters become one; those that are left are empty, and come last.
         merged = np.empty(0, dtype=np.intp)
         if self.max_iter > 0:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import list_rows
+from skfair._utils.programs import Program, Solution, solve_program
 from skfair.cluster.kmeans._tables import intersection_offsets
 
 if TYPE_CHECKING:
@@ -154,18 +155,18 @@ def choose_moves(program: MoveProgram) -> np.ndarray:
     Branch and bound would take several times as long.
     """
     solved = solve_relaxation(program)
-    if solved.x is None:
+    if solved.unknowns is None:
         return np.zeros(len(program.samples), dtype=bool)
     n_moves = len(program.samples)
     # Fractions have no reduced cost. The other moves that cost little to change come next.
-    reduced = np.abs(solved.lower.marginals + solved.upper.marginals)[:n_moves]
+    reduced = np.abs(solved.reduced_costs)[:n_moves]
     # A search may change the 120 moves that cost least to change.
     near = take_least(np.arange(n_moves), reduced, 120)
-    return search_patterns(program, solved.x[:n_moves] > 0.5, near)
+    return search_patterns(program, solved.unknowns[:n_moves] > 0.5, near)
 
 
-def solve_relaxation(program: MoveProgram) -> optimize.OptimizeResult:
-    """The linear program, of moves that may be made in part."""
+def solve_relaxation(program: MoveProgram) -> Solution:
+    """Solve the linear program, of moves that may be made in part."""
     n_moves = len(program.samples)
     n_clusters, n_rows = program.excess.shape
     # Further unknowns: the weight that each cluster still misses, at a high cost.
@@ -175,15 +176,14 @@ def solve_relaxation(program: MoveProgram) -> optimize.OptimizeResult:
     moved, number = np.unique(program.samples, return_inverse=True)
     once = (np.ones(n_moves), (number, np.arange(n_moves)))
     once = sparse.csr_array(once, (len(moved), n_moves + n_clusters))
-    ranges = np.zeros((n_moves + n_clusters, 2))
-    ranges[:n_moves, 1] = 1.0
-    ranges[n_moves:, 1] = np.inf
-    return optimize.linprog(
-        np.append(program.costs, np.full(n_clusters, program.residual_cost)),
-        A_ub=sparse.vstack([rows, once], format="csr"),
-        b_ub=np.append(-program.excess.ravel() - MARGIN, np.ones(len(moved))),
-        bounds=ranges,
-        method="highs-ds",
+    return solve_program(
+        Program(
+            costs=np.append(program.costs, np.full(n_clusters, program.residual_cost)),
+            rows=sparse.vstack([rows, once], format="csr"),
+            low=-np.inf,
+            high=np.append(-program.excess.ravel() - MARGIN, np.ones(len(moved))),
+            largest=np.repeat([1.0, np.inf], [n_moves, n_clusters]),
+        )
     )
 
 

@@ -18,6 +18,7 @@ from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
 from skfair._kernels.limits import Limits, max_violation, row_excess
 from skfair._partitions.partitions import SUBSAMPLE_SIZES, Partitions, random_keys, sampling_rates
+from skfair.cluster._assignment import SampleTypes
 from skfair.cluster._input import compared_groups, order_groups, sum_by_group
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
@@ -125,6 +126,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def group_weights(self) -> np.ndarray:
         codes = np.arange(len(self.summary.cells))
         return sum_by_group(codes, self.summary.weights, self.limits.intersections)
+
+    def list_types(self) -> SampleTypes | None:
+        if not self.has_equal_weights:
+            return None
+        codes = np.arange(len(self.summary.cells))
+        weights = np.full(len(codes), float(self.largest_weight))
+        return SampleTypes(codes, weights, self.summary.counts)
 
     @cached_property
     def partitions(self) -> Partitions:

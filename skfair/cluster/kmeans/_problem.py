@@ -45,6 +45,7 @@ from skfair._kernels.sparse_samples import (
 )
 from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
 from skfair._utils.copies import hash_table
+from skfair.cluster._assignment import SampleTypes, are_infeasible, find_table, find_types
 from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster._input import sum_by_group
 from skfair.cluster.kmeans._dual import (
@@ -295,6 +296,17 @@ class BaseClusteringProblem(ABC):
     def group_weights(self) -> np.ndarray:
         """Weight of each group."""
 
+    @abstractmethod
+    def list_types(self) -> SampleTypes | None:
+        """Numbers of samples of each intersection and weight; None if they are not known."""
+
+    def is_shown_infeasible(self, n_clusters: int) -> bool:
+        """Whether it is shown that no clusters keep the limits, a level up to its slack."""
+        types = self.list_types()
+        if types is None:
+            return False
+        return are_infeasible(self.limits, self.rounding_weight, types, n_clusters)
+
     @property
     @abstractmethod
     def partitions(self) -> Partitions:
@@ -360,6 +372,11 @@ class BaseClusteringProblem(ABC):
     def keeps_limits(self, counts: np.ndarray, level: float) -> bool:
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
         return self.keeps_level(counts, level) and satisfies_rows(counts, self.limits)
+
+    def keeps_exactly(self, counts: np.ndarray, level: float) -> bool:
+        """Whether clusters keep a level and the rows without the slack of a sample."""
+        is_reached = level == 0 or self.balance_of(counts) >= level * (1 - 1e-12)
+        return bool(is_reached) and satisfies_rows(counts, self.limits)
 
     @property
     def limits_with_size_slack(self) -> Limits:
@@ -445,6 +462,21 @@ class ClusteringProblem(BaseClusteringProblem):
         """Best ratios of tables of counts by number of clusters and level, as far as found."""
         return {}
 
+    @cached_property
+    def exact_tables(self) -> dict[tuple[float, int], bool]:
+        """Answers of `has_exact_table`, which every start asks for."""
+        return {}
+
+    def has_exact_table(self, level: float, n_clusters: int) -> bool:
+        """Whether integer counts are found that keep the limits without the slack of a sample."""
+        key = level, n_clusters
+        if key not in self.exact_tables:
+            limits = self.limits._replace(level=float(level))
+            types, _ = find_types(self.codes, self.weights)
+            table = find_table(limits, types, n_clusters)
+            self.exact_tables[key] = table.unknowns is not None
+        return self.exact_tables[key]
+
     @property
     def masses(self) -> np.ndarray:
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""
@@ -479,6 +511,9 @@ class ClusteringProblem(BaseClusteringProblem):
     @property
     def group_weights(self) -> np.ndarray:
         return sum_by_group(self.codes, self.weights, self.limits.intersections)
+
+    def list_types(self) -> SampleTypes | None:
+        return find_types(self.codes, self.weights)[0] if self.background is None else None
 
     @cached_property
     def partitions(self) -> Partitions:

@@ -98,12 +98,23 @@ def repair_and_search(
         point = search_pairs(problem, point, level)
         if is_small:
             point = reduce_share_excess(problem, point, level)
-    if is_paired and not problem.keeps_limits(point.counts, level):
-        assignment = solve_assignment(problem, point, level)
-        if assignment.keeps_limits:
-            point = replace_labels(problem, point, assignment.labels)
+    if is_paired and not problem.keeps_exactly(point.counts, level):
+        point = assign_exactly(problem, point, level)
     problem = relax_to_reached_shares(problem, point)
     return search_locally(problem, point, level, runs)
+
+
+def assign_exactly(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> MeasuredPoint:
+    """The point after an integer program, if it keeps limits that the point misses.
+
+    Without the slack of a sample it costs more: the point stays where the slack is needed anyway.
+    """
+    keeps_limits = problem.keeps_limits(point.counts, level)
+    if keeps_limits and not problem.has_exact_table(level, point.n_clusters):
+        return point
+    assignment = solve_assignment(problem, point, level)
+    is_better = assignment.keeps_limits and not (keeps_limits and assignment.uses_slack)
+    return replace_labels(problem, point, assignment.labels) if is_better else point
 
 
 def solve_assignment(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> Assignment:

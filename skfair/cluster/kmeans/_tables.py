@@ -15,12 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import allow_slack, find_memberships, find_share_rows
 from skfair._kernels.sparse_samples import squared_norms
+from skfair._utils.programs import Program, solve_program
 from skfair.cluster.kmeans._transport import solve_transport
 
 if TYPE_CHECKING:
@@ -292,46 +293,36 @@ def _nearest_table(problem, counts, limits, is_integer, moves):
     integrality[: counts.size] = np.tile(is_integer, n_clusters)
     of_steps = slice(3 * counts.size, 3 * counts.size + n_steps)
     costs[of_steps], most[of_steps], costs[of_steps.stop :] = moves.costs, moves.numbers, 0.0
-    upper = sparse.block_array(rows, format="csr"), -np.inf, np.concatenate(bounds)
-    bounds = np.append(counts.ravel(), np.zeros(n_codes))
-    equal = sparse.block_array(equal, format="csr"), bounds, bounds
-    solution = _solve_program(costs, upper, equal, most, integrality)
-    if solution is None:
+    # Bounds from above, then equations: the table, and members that leave and come.
+    n_upper = sum(map(len, bounds))
+    fixed = np.append(counts.ravel(), np.zeros(n_codes))
+    program = Program(
+        costs=costs,
+        rows=sparse.block_array([*rows, *equal], format="csr"),
+        low=np.append(np.full(n_upper, -np.inf), fixed),
+        high=np.concatenate([*bounds, fixed]),
+        largest=most,
+        is_integer=integrality > 0,
+    )
+    unknowns = _find_cheapest(program)
+    if unknowns is None:
         return None
-    table = solution[: counts.size].reshape(counts.shape)
+    table = unknowns[: counts.size].reshape(counts.shape)
     return table if is_integer.all() else controlled_rounding(table)
 
 
-def _solve_program(
-    costs: np.ndarray,
-    upper: tuple[sparse.csr_array, float, np.ndarray],
-    equal: tuple[sparse.csr_array, np.ndarray, np.ndarray],
-    most: np.ndarray,
-    integrality: np.ndarray,
-) -> np.ndarray | None:
-    """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
+def _find_cheapest(program: Program) -> np.ndarray | None:
+    """Unknowns of the least cost; None: none were found."""
     # Clusters may be renamed, so branching may take long to show that there is no table; without
     # costs it takes a tenth of that, mostly milliseconds. Then one node is for the cheapest table,
     # up to a thousandth of the cost of all samples. Limits of time would give other labels on a
     # busy machine.
-    table = None
-    attempts = (
-        (np.zeros(len(costs)), {"node_limit": 200}),
-        (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
-    )
-    for objective, options in attempts:
-        solved = optimize.milp(
-            objective,
-            integrality=integrality,
-            bounds=optimize.Bounds(0, most),
-            constraints=[upper, equal],
-            options=options,
-        )
-        # At a limit integers may have been found.
-        if solved.x is None:
-            break
-        table = solved.x
-    return table
+    any_cost = program._replace(costs=np.zeros_like(program.costs))
+    table = solve_program(any_cost, max_nodes=200).unknowns
+    if table is None:
+        return None
+    cheapest = solve_program(program, max_nodes=1, max_gap=1e-3, presolve=False).unknowns
+    return table if cheapest is None else cheapest
 
 
 def _ratio_rows(limits: Limits, n_clusters: int) -> Iterator[tuple]:
@@ -374,13 +365,13 @@ def controlled_rounding(table: np.ndarray) -> np.ndarray:
     row_sums = fractions.sum(axis=1)
     # A transportation problem in the fractions: which entries are rounded up. The tolerance of
     # HiGHS and of sums is 1e-6; fractions of table entries that are no integers are larger.
-    raised = optimize.linprog(
-        -fractions.ravel(),
-        A_ub=sparse.vstack([by_row, -by_row]),
-        b_ub=np.concatenate([np.ceil(row_sums - 1e-6), -np.floor(row_sums + 1e-6)]),
-        A_eq=by_column,
-        b_eq=np.round(fractions.sum(axis=0)),
-        bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),
-        method="highs-ds",
+    raised = solve_program(
+        Program(
+            costs=-fractions.ravel(),
+            rows=sparse.vstack([by_row, by_column], format="csr"),
+            low=np.append(np.floor(row_sums + 1e-6), np.round(fractions.sum(axis=0))),
+            high=np.append(np.ceil(row_sums - 1e-6), np.round(fractions.sum(axis=0))),
+            largest=(fractions.ravel() > 1e-9).astype(np.float64),
+        )
     )
-    return floor + np.round(raised.x).reshape(table.shape)
+    return floor + np.round(raised.require_unknowns()).reshape(table.shape)

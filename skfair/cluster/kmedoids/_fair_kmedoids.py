@@ -34,6 +34,7 @@ from skfair._utils.parameters import (
     validate_params,
 )
 from skfair._utils.sklearn import with_callbacks
+from skfair.cluster._assignment import are_infeasible, find_types
 from skfair.cluster._base import (
     ClusterRequirements,
     FairClusterer,
@@ -42,11 +43,19 @@ from skfair.cluster._base import (
     check_rows,
     store_clusters,
 )
-from skfair.cluster._input import Households, bind_limits, encode_memberships
+from skfair.cluster._input import Households, LimitedSamples, bind_limits, encode_memberships
 from skfair.cluster.kmedoids._sites import (
+    MAX_COMPARED,
+    MAX_SETS,
+    SearchEnd,
+    SearchEnds,
+    SearchSettings,
+    SearchStart,
     SiteProblem,
     build_sites,
+    choose_set,
     draw_sites,
+    find_ends,
     search_sites,
     solve_sites,
 )
@@ -58,14 +67,26 @@ from skfair.cluster.kmedoids._zones import (
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scipy import sparse
     from sklearn.utils import Tags
 
+    from skfair._groups.samples import Samples
+
 
 FLOATS = [np.float64, np.float32]
 N_STARTS = 4  # by default
+MAX_SITES = 2000  # samples, above which sites are searched among so many of them
+N_NEAR = 200  # samples near a site that may take its place
+
+
+class SampledRows(NamedTuple):
+    """Features of all rows, and samples among which sites are searched."""
+
+    X: np.ndarray  # (n_rows, n_features)
+    limited: LimitedSamples  # all samples of positive weight, and their limits
+    compute_distances: Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows to sites
 
 
 class MedoidsInput(NamedTuple):
@@ -79,6 +100,8 @@ class MedoidsInput(NamedTuple):
     lacks_groups: bool
     households: Households | None
     graph: sparse.csr_array | None  # (n_samples, n_samples) of neighbours
+    sample: SampledRows | None = None  # of which the problem consists; None: of all samples
+    site_rows: np.ndarray | None = None  # (n_sites,) rows of X that are sites; None: all sites
 
     @property
     def rounding_weight(self) -> float:
@@ -89,6 +112,42 @@ class MedoidsInput(NamedTuple):
         """Share of the heaviest sample in the weight of all; 0 where all weigh the same."""
         weights = self.problem.member_weights
         return float(weights.max() / weights.sum()) if np.ptp(weights) > 0 else 0.0
+
+    def find_rows(self, sites: np.ndarray) -> np.ndarray:
+        """Rows of X, or columns of precomputed distances, of positions of sites."""
+        return sites if self.site_rows is None else self.site_rows[sites]
+
+    def measure_all(self, sample: SampledRows, site_rows: np.ndarray) -> MedoidsInput:
+        """The input of all samples, whose only sites are some rows."""
+        limited = sample.limited
+        costs = sample.compute_distances(sample.X, sample.X[site_rows])
+        limits = round_sizes(limited.limits, find_unit(limited.weights))
+        if len(limits.bounds) > 1:
+            limits = limits._replace(bounds=limits.bounds[site_rows])
+        problem = SiteProblem(
+            np.ascontiguousarray(costs[self.present]),
+            limited.weights,
+            limited.codes,
+            limits,
+            np.ones(len(site_rows), dtype=bool),
+        )
+        return self._replace(problem=problem, all_costs=costs, sample=None, site_rows=site_rows)
+
+    def is_shown_infeasible(self) -> bool:
+        """Whether it is shown that no sites have clusters within the bounds."""
+        problem = self.problem
+        n_clusters = self.requirements.n_clusters
+        if len(problem.limits.bounds) == 1:  # equal at all sites
+            sets: Iterable[np.ndarray] = [problem.list_free_sites()[:n_clusters]]
+        elif problem.count_sets(n_clusters) <= MAX_SETS:
+            sets = problem.list_sets(n_clusters)
+        else:
+            return False
+        types, _ = find_types(problem.codes, problem.weights)
+        return all(
+            are_infeasible(problem.limits_at(sites), self.rounding_weight, types, n_clusters)
+            for sites in sets
+        )
 
     def requirements_at(self, sites: np.ndarray) -> ClusterRequirements:
         """The requirements of the clusters of some sites, which may have sizes of their own."""
@@ -102,6 +161,10 @@ class MedoidsInput(NamedTuple):
     def attributes(self, sites: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         """The fitted attributes of sites and of the labels of the samples."""
         problem = self.problem
+        if self.sample is not None:
+            full = self.measure_all(self.sample, self.find_rows(sites))
+            solved = solve_sites(full.problem, np.arange(len(sites)))
+            return full.attributes(solved.sites, solved.labels)
         order = np.argsort(sites)
         sites = sites[order]
         labels = np.argsort(order).astype(np.int32)[labels]
@@ -124,7 +187,7 @@ class MedoidsInput(NamedTuple):
         solved = solve_sites(reached, np.arange(len(sites)))
         return {
             "labels_": self._label_all(labels, sites),
-            "medoid_indices_": sites,
+            "medoid_indices_": self.find_rows(sites),
             "inertia_": inertia,
             "objective_": inertia / problem.total_weight,
             "assignment_lower_bound_": min(inertia, float(solved.value)),
@@ -132,15 +195,24 @@ class MedoidsInput(NamedTuple):
             "groups_": self.groups,
             "group_counts_": (members @ memberships)[:, columns],
             **balance_attributes(
-                counts[:, columns], self.requirements_at(sites), self.rounding_weight
+                counts[:, columns],
+                self.requirements_at(self.find_rows(sites)),
+                self.rounding_weight,
             ),
         }
 
     def _label_all(self, labels: np.ndarray, sites: np.ndarray) -> np.ndarray:
-        """Labels of all rows: those without weight go to the nearest site."""
-        everyone = self.all_costs[:, sites].argmin(axis=1).astype(np.int32)
-        of_rows = slice(None) if self.households is None else self.households.of_rows
-        everyone[self.present] = labels[of_rows]
+        """Labels of all rows: those without weight go to the nearest site, with households."""
+        costs = self.all_costs[:, sites]
+        everyone = costs.argmin(axis=1).astype(np.int32)
+        households = self.households
+        if households is None:
+            everyone[self.present] = labels
+            return everyone
+        is_absent = np.ones(len(everyone), dtype=bool)
+        is_absent[self.present] = False
+        everyone[is_absent] = households.label_absent(labels, costs[is_absent])
+        everyone[self.present] = labels[households.of_rows]
         return everyone
 
 
@@ -182,7 +254,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
-        Number of starts, of which all but the first of "build" are drawn. "auto" is 4.
+        Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With a
+        balance, up to ten searches follow each start, from the best sites of which three are
+        exchanged at random. More starts may lower the cost where a balance is tight.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
@@ -215,12 +289,17 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     group_weights_, group_counts_ : ndarray of shape (n_clusters, n_groups)
         Sum of weights, and number of samples with a weight, of each group in each cluster.
     constraint_violation_ : float or None
-        The largest amount by which a bound is missed; 0 when all are kept, None if balanced
-        clusters were required, but there are no two groups.
-    status_ : {"optimal", "feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        Number of samples (sum of weights) by which a cluster misses the bound that is missed most;
+        0 when all are kept, None if balanced clusters were required, but there are no two groups.
+    violated_bound_ : str or None
+        Parameter that this is about, as in :class:`FairKMeans`, or "X" for samples at an infinite
+        distance.
+    status_ : {"optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible", \
+            "unconstrained"}
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or a balance is kept up to one
-        sample, or zones are connected. Others as in :class:`FairKMeans`.
+        sample, or sites were searched among a sample, or zones are connected. Others as in
+        :class:`FairKMeans`.
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
     n_iter_, n_features_in_ : int
@@ -247,12 +326,17 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     With as many clusters as precomputed sites these are given, and samples are assigned to them.
     Where there are at most 100 sets of sites, all are compared.
 
+    With more than 2,000 samples and any ``metric`` but "precomputed", sites are searched among
+    2,000 samples with the same shares of groups, and then among samples near the sites that are
+    found. The assignment is one of all samples. With ``together`` or ``connectivity`` all samples
+    are possible sites.
+
     Sets of sites, and assignments to them, are compared by the weight by which they miss bounds
     first, and by cost second. A balance may be missed by one sample where no assignment to the
     sites was found that keeps it. An integer program assigns samples near a tie between sites, at
     most 600 pairs of a sample and a site.
     An infinite precomputed distance is a pair that is not allowed. Where a sample goes to such a
-    site all the same, the fit is "infeasible" and warns.
+    site all the same, the fit is "not_found" and warns.
 
     With ``connectivity`` in :meth:`fit` all clusters are connected, whatever else they miss. The
     clusters of a fit without it grow along borders, exchange samples, and are joined and divided in
@@ -329,7 +413,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         X : array-like of shape (n_samples, n_features) or (n_samples, n_sites)
             Rows to cluster; with ``metric="precomputed"`` the distance of every sample (row) to
             every site (column), at least 0. Distances are held in memory, n_samples times n_sites
-            numbers.
+            numbers, and of more than 2,000 rows with features those of a sample.
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -373,10 +457,14 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         watch = partial(
             rounds.report_round, lambda end: fit_input.attributes(end.sites, end.labels)
         )
-        starts = list_starts(self, fit_input.problem, random_state)
-        end, n_iter = search_sites(
-            fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
-        )
+        starts = list_starts(self, fit_input.problem, random_state, fit_input.site_rows)
+        settings = SearchSettings(self.max_iter, self.tol, watch)
+        if fit_input.sample is None:
+            end, n_iter = search_sites(fit_input.problem, self.n_clusters, starts, settings)
+        else:
+            ends = find_ends(fit_input.problem, starts, settings)
+            n_iter = ends.n_rounds
+            fit_input, end = assign_all(fit_input, fit_input.sample, ends)
         sites, labels, status = end.site_set.sites, end.assignment.labels, end.status
         if status == "optimal" and end.assignment.uses_slack:
             status = "feasible"
@@ -394,9 +482,10 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
             "status_": status,
         }
         sites = fitted["medoid_indices_"]
-        warn_of_infinite(fit_input, fitted)
-        fit_input = fit_input._replace(requirements=fit_input.requirements_at(sites))
         is_precomputed = self.metric == "precomputed"
+        if is_precomputed:
+            warn_of_infinite(fit_input, fitted)
+        fit_input = fit_input._replace(requirements=fit_input.requirements_at(sites))
         fitted["cluster_centers_"] = None if is_precomputed else check_array(X, dtype=FLOATS)[sites]
         advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
         cut_short = f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
@@ -487,6 +576,8 @@ def check_input(
     is_precomputed = estimator.metric == "precomputed"
     accepted = {"dtype": FLOATS, "order": "C", "ensure_all_finite": not is_precomputed}
     X, samples, present, missing = check_rows(estimator, arguments, **accepted)
+    if is_sampled(estimator, arguments, connectivity, len(present)):
+        return sample_input(estimator, arguments, X, samples, present, missing)
     costs = X if is_precomputed else compute_distances(estimator, X)
     if np.isnan(costs).any():
         raise ValueError(
@@ -548,6 +639,108 @@ def check_input(
     )
 
 
+def is_sampled(
+    estimator: FairKMedoids,
+    arguments: FitArguments,
+    connectivity: MatrixLike | None,
+    n_samples: int,
+) -> bool:
+    """Whether sites are searched among a sample, as distances of all pairs would be too many."""
+    is_small = n_samples <= MAX_SITES or estimator.metric == "precomputed"
+    return not is_small and arguments.together is None and connectivity is None
+
+
+def sample_input(
+    estimator: FairKMedoids,
+    arguments: FitArguments,
+    X: np.ndarray,
+    samples: Samples,
+    present: np.ndarray,
+    missing: str | None,
+) -> MedoidsInput:
+    """The input of a fit whose sites are searched among a sample of the rows of X.
+
+    The sample has the same shares of intersections, and weighs as much as all samples.
+    """
+    n_rows = len(X)
+    limited = bind_limits(estimator, arguments, samples, present, missing, n_rows, n_rows)
+    # Every so many samples of a random order within intersections.
+    random_keys = np.random.RandomState(0).uniform(size=len(present))
+    order = np.lexsort((random_keys, limited.codes))
+    chosen = np.sort(order[np.linspace(0, len(order) - 1, MAX_SITES).astype(np.intp)])
+    fixed_rows = init_rows = np.empty(0, dtype=np.intp)
+    if estimator.fixed_sites is not None:
+        fixed_rows = check_sites("fixed_sites", estimator.fixed_sites, n_rows)
+        check_fixed_sites(estimator, fixed_rows, np.isin(np.arange(n_rows), present))
+    if not isinstance(estimator.init, str):
+        init_rows = check_sites("init", estimator.init, n_rows, estimator.n_clusters)
+    site_rows = np.unique(np.concatenate([present[chosen], fixed_rows, init_rows]))
+    costs = compute_distances(estimator, X[present[chosen]], X[site_rows])
+    weights = limited.weights[chosen]
+    limits = round_sizes(limited.limits, find_unit(limited.weights))
+    if len(limits.bounds) > 1:
+        limits = limits._replace(bounds=limits.bounds[site_rows])
+    problem = SiteProblem(
+        np.ascontiguousarray(costs),
+        weights * (limited.weights.sum() / weights.sum()),
+        limited.codes[chosen],
+        limits,
+        np.isin(site_rows, present),
+        np.searchsorted(site_rows, fixed_rows),
+    )
+    return MedoidsInput(
+        problem,
+        costs,
+        present,
+        limited.groups,
+        limited.requirements,
+        limited.lacks_groups,
+        households=None,
+        graph=None,
+        sample=SampledRows(X, limited, partial(compute_distances, estimator)),
+        site_rows=site_rows,
+    )
+
+
+def assign_all(
+    fit_input: MedoidsInput, sample: SampledRows, ends: SearchEnds
+) -> tuple[MedoidsInput, SearchEnd]:
+    """The input of all samples at the best sites, and the assignment to them.
+
+    ``ends`` are those of a search among a sample.
+    """
+    sets = [fit_input.find_rows(end.sites) for end in ends.site_sets[:MAX_COMPARED]]
+    fixed_rows = fit_input.find_rows(fit_input.problem.fixed)
+    sets.append(improve_sites(fit_input, sample, sets[0], fixed_rows))
+    site_rows = np.unique(np.concatenate(sets))
+    full = fit_input.measure_all(sample, site_rows)
+    positions = [np.searchsorted(site_rows, rows) for rows in sets]
+    best = choose_set(full.problem, [solve_sites(full.problem, sites) for sites in positions])
+    status = ends.status if ends.status in ("stopped", "max_iter") else "feasible"
+    return full, best._replace(status=status)
+
+
+def improve_sites(
+    fit_input: MedoidsInput, sample: SampledRows, site_rows: np.ndarray, fixed_rows: np.ndarray
+) -> np.ndarray:
+    """Rows of sites after two rounds of assignments and of the best site near each, of all rows."""
+    rows = site_rows.copy()
+    for _ in range(2):
+        full = fit_input.measure_all(sample, rows)
+        problem, present = full.problem, full.present
+        labels = solve_sites(problem, np.arange(len(rows))).labels
+        for k in np.flatnonzero(~np.isin(rows, fixed_rows)):
+            members = np.flatnonzero(labels == k)
+            near = members[np.argsort(problem.costs[members, k], kind="stable")[:N_NEAR]]
+            candidates = np.setdiff1d(present[near], np.delete(rows, k))
+            if len(candidates) == 0:
+                continue
+            X_members, X_near = sample.X[present[members]], sample.X[candidates]
+            costs = problem.weights[members] @ sample.compute_distances(X_members, X_near)
+            rows[k] = candidates[costs.argmin()]
+    return rows
+
+
 def find_unit(masses: np.ndarray) -> float:
     """The largest part of the smallest mass of which all are multiples; 0 if no twelfth is one."""
     for number in range(1, 13):
@@ -558,21 +751,27 @@ def find_unit(masses: np.ndarray) -> float:
 
 
 def list_starts(
-    estimator: FairKMedoids, problem: SiteProblem, random_state: np.random.RandomState
-) -> Iterator[np.ndarray]:
+    estimator: FairKMedoids,
+    problem: SiteProblem,
+    random_state: np.random.RandomState,
+    site_rows: np.ndarray | None = None,
+) -> Iterator[SearchStart]:
     """Yield the sites that the starts of an estimator begin from."""
     init, n_clusters = estimator.init, estimator.n_clusters
+    site_rows = np.arange(problem.costs.shape[1]) if site_rows is None else site_rows
     # Starts of one seed are the first of those of more starts.
     n_init = N_STARTS if estimator.n_init == "auto" else estimator.n_init
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_init)
     for i, seed in enumerate(seeds):
+        random_state = np.random.RandomState(seed)
         if not isinstance(init, str):
-            yield np.asarray(init).astype(np.intp)
+            sites = np.searchsorted(site_rows, np.asarray(init))
+            yield SearchStart(sites.astype(np.intp), random_state)
             break
         if init == "build" and i == 0:
-            yield build_sites(problem, n_clusters)
+            yield SearchStart(build_sites(problem, n_clusters), random_state)
         else:
-            yield draw_sites(problem, n_clusters, np.random.RandomState(seed))
+            yield SearchStart(draw_sites(problem, n_clusters, random_state), random_state)
 
 
 def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:
@@ -582,9 +781,9 @@ def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:
     n_broken = int(np.isinf(costs).sum())
     if n_broken == 0:
         return
-    share = n_broken / len(rows)
     fitted |= {"inertia_": np.inf, "objective_": np.inf}
-    fitted["constraint_violation_"] = max(fitted["constraint_violation_"], share)
+    if n_broken > fitted["constraint_violation_"]:
+        fitted |= {"constraint_violation_": float(n_broken), "violated_bound_": "X"}
     warn(
         f"{n_broken} of {len(rows)} samples go to sites at an infinite distance: no assignment "
         "was found that keeps to the allowed pairs. Allow more pairs, or widen other bounds.",

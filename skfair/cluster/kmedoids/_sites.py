@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 
 MAX_SETS = 100  # sets of sites, up to which all are compared
 MAX_TRIALS = 100  # exchanges that are tried in a round that gains nothing
+KICKED_TRIALS = 10  # the same after a kick
+N_KICKS = 10  # kicks of the best sites after each start
+N_KICKED = 3  # sites that a kick exchanges for others
+# There are fewer kicks of few samples, whose integers cost more than sites differ, and of many.
+MIN_KICKED_SAMPLES, MAX_KICKED_COSTS = 200, 100_000
+MAX_COMPARED = 3  # ends of a search that are compared by programs
 MAX_NEARBY = 20  # exchanges that are compared where a set of sites misses limits
 
 
@@ -69,6 +75,15 @@ class SiteProblem(NamedTuple):
         is_free = self.allowed.copy()
         is_free[self.fixed] = False
         return np.flatnonzero(is_free)
+
+    def count_sets(self, n_clusters: int) -> int:
+        """Number of sets of sites."""
+        return comb(len(self.list_free_sites()), n_clusters - len(self.fixed))
+
+    def list_sets(self, n_clusters: int) -> list[np.ndarray]:
+        """All sets of sites, with those that are fixed."""
+        free, n_free = self.list_free_sites(), n_clusters - len(self.fixed)
+        return [np.append(self.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
 
     def drop_limits(self) -> SiteProblem:
         """The same without limits, for plain k-medoids."""
@@ -160,17 +175,27 @@ def bound_exchanges(problem: SiteProblem, solved: SiteSet) -> np.ndarray:
     return values
 
 
+class SearchSettings(NamedTuple):
+    """When exchanges of sites end, and who sees every round."""
+
+    max_iter: int
+    tol: float  # share of the cost that an exchange has to gain
+    watch: Callable  # returns True to end the search
+    max_trials: int = MAX_TRIALS
+
+
 def exchange_sites(
-    problem: SiteProblem, solved: SiteSet, max_iter: int, tol: float, watch: Callable
+    problem: SiteProblem, solved: SiteSet, settings: SearchSettings
 ) -> tuple[SiteSet, int, str]:
     """The end of exchanges of single sites, each of which lowers the cost of the assignment.
 
     Also returns the number of rounds, and the status: "optimal" if no exchange lowers the cost,
     "feasible" if not all that might do were tried, "stopped" if ``watch`` ended them.
     """
+    tol, max_trials = settings.tol, settings.max_trials
     nearest = problem.costs.argmin(axis=0)  # sample of each site
     n_iter = 0
-    while n_iter < max_iter:
+    while n_iter < settings.max_iter:
         n_iter += 1
         values = bound_exchanges(problem, solved)
         before = solved.value
@@ -183,16 +208,16 @@ def exchange_sites(
             solved = _try_exchanges(problem, solved, _list_best(values, in_homes), tol)
         if solved.value == before:
             clusters, sites = np.nonzero(values < most)
-            cheapest = np.argsort(values[clusters, sites], kind="stable")[:MAX_TRIALS]
+            cheapest = np.argsort(values[clusters, sites], kind="stable")[:max_trials]
             clusters = clusters[cheapest]
             sites = sites[cheapest]
             others = zip(values[clusters, sites], clusters, sites, strict=True)
             solved = _try_exchanges(problem, solved, others, tol)
-        if watch(solved):
+        if settings.watch(solved):
             return solved, n_iter, "stopped"
         if solved.value == before:
             n_gaining = (values < most).sum()
-            return solved, n_iter, "optimal" if n_gaining <= MAX_TRIALS else "feasible"
+            return solved, n_iter, "optimal" if n_gaining <= max_trials else "feasible"
     return solved, n_iter, "max_iter"
 
 
@@ -314,9 +339,7 @@ def choose_set(problem: SiteProblem, sets: Iterable[SiteSet]) -> SearchEnd:
 
 def list_all_sets(problem: SiteProblem, n_clusters: int) -> list[SiteSet]:
     """All sets of sites that are large enough, or else all."""
-    free = problem.list_free_sites()
-    n_free = n_clusters - len(problem.fixed)
-    sets = [np.append(problem.fixed, one).astype(np.intp) for one in combinations(free, n_free)]
+    sets = problem.list_sets(n_clusters)
     large = [sites for sites in sets if problem.are_large_enough(sites)]
     return [solve_sites(problem, sites) for sites in large or sets]
 
@@ -334,43 +357,118 @@ def list_nearby_sets(problem: SiteProblem, solved: SiteSet) -> list[SiteSet]:
     return sets
 
 
+class SearchStart(NamedTuple):
+    """Sites that a search begins from, and the random numbers of its kicks."""
+
+    sites: np.ndarray  # (n_clusters,)
+    random_state: np.random.RandomState
+
+
+class SearchEnds(NamedTuple):
+    """The ends of a search for sites, the best ones by their dual first."""
+
+    site_sets: list[SiteSet]
+    n_rounds: int
+    status: str  # of the first one
+
+
+def find_ends(
+    problem: SiteProblem, starts: Iterator[SearchStart], settings: SearchSettings
+) -> SearchEnds:
+    """Return the ends of exchanges from several starts, and from kicks of the best sites.
+
+    A further start, with its kicks, adds ends and changes no earlier one.
+    """
+    n_kicks = count_kicks(problem)
+    quick = settings._replace(max_trials=KICKED_TRIALS)
+    ends: dict[frozenset, SiteSet] = {}
+    statuses: dict[frozenset, str] = {}
+    n_rounds = 0
+    for start in starts:
+        end, n_iter, status = descend(problem, start.sites, settings)
+        n_rounds += n_iter
+        ends.setdefault(frozenset(end.sites), end)
+        statuses.setdefault(frozenset(end.sites), status)
+        best = min(ends.values(), key=attrgetter("value"))
+        for _ in range(n_kicks if status != "stopped" else 0):
+            kicked = kick_sites(problem, best, start.random_state)
+            end, n_iter, status = exchange_sites(problem, kicked, quick)
+            n_rounds += n_iter
+            ends.setdefault(frozenset(end.sites), end)
+            best = min(best, end, key=attrgetter("value"))
+            if status == "stopped":
+                break
+        if status == "stopped":
+            break
+    if n_kicks and status != "stopped":  # whether no exchange gains, of all that may
+        best, n_iter, status = exchange_sites(problem, best, settings)
+        n_rounds += n_iter
+        ends.setdefault(frozenset(best.sites), best)
+    elif status != "stopped":
+        status = statuses[frozenset(best.sites)]
+    return SearchEnds(sorted(ends.values(), key=attrgetter("value")), n_rounds, status)
+
+
+def count_kicks(problem: SiteProblem) -> int:
+    """Number of kicks after each start: none without a level.
+
+    The dual of bounds on sizes may not arrive from random sites, so that its values mislead.
+    """
+    if problem.limits.level == 0:
+        return 0
+    sample_factor = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
+    cost_factor = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
+    return int(N_KICKS * min(sample_factor, cost_factor))
+
+
+def descend(
+    problem: SiteProblem, sites: np.ndarray, settings: SearchSettings
+) -> tuple[SiteSet, int, str]:
+    """The end of exchanges of plain k-medoids, then within the limits."""
+    plain = problem.drop_limits()
+    solved, n_rounds, status = exchange_sites(plain, solve_sites(plain, sites), settings)
+    if problem.limits.level == 0 and not has_rows(problem.limits):
+        return solved, n_rounds, status
+    solved = solve_sites(problem, make_large_enough(problem, solved.sites))
+    if status == "stopped":
+        return solved, n_rounds, status
+    solved, n_iter, status = exchange_sites(problem, solved, settings)
+    return solved, n_rounds + n_iter, status
+
+
+def kick_sites(
+    problem: SiteProblem, solved: SiteSet, random_state: np.random.RandomState
+) -> SiteSet:
+    """The sites after exchanges of a few random ones that are not fixed for others."""
+    sites = solved.sites.copy()
+    movable = np.flatnonzero(~np.isin(sites, problem.fixed))
+    free = np.setdiff1d(problem.list_free_sites(), sites)
+    n_kicked = min(N_KICKED, len(movable), len(free))
+    places = random_state.choice(movable, n_kicked, replace=False)
+    sites[places] = random_state.choice(free, n_kicked, replace=False)
+    # From the multipliers of sites that differ so much the ascent may not arrive.
+    return solve_sites(problem, make_large_enough(problem, sites))
+
+
 def search_sites(
     problem: SiteProblem,
     n_clusters: int,
-    starts: Iterator[np.ndarray],
-    max_iter: int,
-    tol: float,
-    watch: Callable,
+    starts: Iterator[SearchStart],
+    settings: SearchSettings,
 ) -> tuple[SearchEnd, int]:
     """The best sites found from several starts, and the number of rounds.
 
     Where there are few sets of sites, all are compared.
     """
-    n_free = n_clusters - len(problem.fixed)
-    if comb(len(problem.list_free_sites()), n_free) <= MAX_SETS:
+    if problem.count_sets(n_clusters) <= MAX_SETS:
         return choose_set(problem, list_all_sets(problem, n_clusters)), 0
-    plain = problem.drop_limits()
-    is_limited = problem.limits.level > 0 or has_rows(problem.limits)
-    ends: dict[frozenset, tuple[SiteSet, str]] = {}
-    n_rounds = 0
-    for sites in starts:
-        # Plain k-medoids first, then exchanges within the limits.
-        solved, n_iter, status = exchange_sites(
-            plain, solve_sites(plain, sites), max_iter, tol, watch
-        )
-        n_rounds += n_iter
-        if is_limited:
-            solved = solve_sites(problem, make_large_enough(problem, solved.sites))
-        if is_limited and status != "stopped":
-            solved, n_iter, status = exchange_sites(problem, solved, max_iter, tol, watch)
-            n_rounds += n_iter
-        ends.setdefault(frozenset(solved.sites), (solved, status))
-        if status == "stopped":
-            break
-    best = choose_set(problem, [one for one, _ in ends.values()])
-    if status != "stopped":
-        status = ends[frozenset(best.site_set.sites)][1]
+    ends = find_ends(problem, starts, settings)
+    best = choose_set(problem, ends.site_sets[:MAX_COMPARED])
+    status = ends.status
+    if status not in ("stopped", "max_iter"):
+        # The best one by its integers may not be the one that all exchanges were tried from.
+        status = status if best.site_set is ends.site_sets[0] else "feasible"
         if not best.assignment.keeps_limits:
             best = choose_set(problem, list_nearby_sets(problem, best.site_set))
             status = "feasible"
-    return best._replace(status=status), n_rounds
+    return best._replace(status=status), ends.n_rounds

@@ -151,17 +151,19 @@ class FairSpectralClustering(FairClusterer):
     group_counts_, group_weights_ : ndarray of shape (n_clusters, n_groups)
         Members of each group in each cluster; all have the weight 1.
     constraint_violation_ : float or None
-        Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
-        ``min_share_ratio``, or the share of the pairs of ``cannot_link`` that are broken: the
-        maximum of these. 0 if all is kept, None if balance was required, but there are no two
-        groups.
-    status_ : {"feasible", "stopped", "max_iter", "infeasible", "unconstrained"}
+        Number of samples by which the bound is missed that is missed most, as in
+        :class:`FairKMeans`, or the number of pairs of ``cannot_link`` that are broken if it is
+        larger. 0 if all is kept, None if balance was required, but there are no two groups.
+    violated_bound_ : str or None
+        Parameter that this is about: "min_balance", "min_share_ratio", "min_cluster_size",
+        "max_cluster_size" or "cannot_link".
+    status_ : {"feasible", "stopped", "max_iter", "not_found", "infeasible", "unconstrained"}
         "unconstrained": balance was required, but there are no two groups. "feasible": the required
         balance is reached; the cut is that of a local search, so no fit is "optimal". "max_iter":
         balance is reached, but the embedding is less accurate than ``eigen_tol`` (with a warning;
         "dca-admm" and, with fewer landmarks than nodes, "nystroem" always are). "stopped": balance
-        is reached, and a callback ended the search. "infeasible": balance is not reached (with a
-        warning).
+        is reached, and a callback ended the search. "infeasible": no clusters keep the bounds.
+        "not_found": none were found that keep them. Both come with a warning.
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_iter_ : int
@@ -311,8 +313,11 @@ default=None
         cut_short = problem.explain_early_stop(self)
         pairs = getattr(problem, "pairs", None)
         if pairs is not None and (broken := pairs.find_broken(fitted["labels_"])):
-            share = len(broken) / len(pairs.cannot_link)
-            fitted["constraint_violation_"] = max(fitted["constraint_violation_"], share)
+            if len(broken) > fitted["constraint_violation_"]:
+                fitted |= {
+                    "constraint_violation_": float(len(broken)),
+                    "violated_bound_": "cannot_link",
+                }
             warn(
                 f"The pairs {broken} of cannot_link are in one cluster: no clusters were found "
                 "that keep all pairs. Use more clusters or fewer pairs.",

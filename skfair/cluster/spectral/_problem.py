@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skfair._groups import Groups
 from skfair._groups.groups import GroupSummary, count_table, data_balance
+from skfair._groups.ids import encode_households
 from skfair._groups.samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair._kernels.limits import balance_limits, count_memberships
 from skfair._kernels.sparse_samples import member_sums, to_dense
@@ -26,6 +27,7 @@ from skfair._partitions.partitions import (
 )
 from skfair._utils.arrays import group_constraint_basis
 from skfair._utils.checks import warn
+from skfair.cluster._assignment import are_infeasible, find_types
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
@@ -38,7 +40,6 @@ from skfair.cluster._base import (
 from skfair.cluster._input import (
     Households,
     compared_groups,
-    encode_households,
     gather_households,
     limit_households,
     order_groups,
@@ -143,6 +144,11 @@ class LandmarkProblem:
         has_groups = arguments.sensitive_features is not None
         is_single = has_groups and warn_if_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
+
+    def is_shown_infeasible(self) -> bool:
+        """Whether it is shown that no clusters keep the bounds."""
+        problem, *_ = make_partitioned_problem(self.blocks, self.summary, self.requirements)
+        return problem.is_shown_infeasible(self.requirements.n_clusters)
 
     def embed(
         self, parameters: FairClusterer, random_state: np.random.RandomState
@@ -612,6 +618,16 @@ class SpectralProblem(NamedTuple):
         if self.households is None:
             return self.limits
         return limit_households(self.limits, self.households)
+
+    def is_shown_infeasible(self) -> bool:
+        """Whether it is shown that no clusters keep the bounds."""
+        if self.households is None:
+            codes, weights = self.groups.codes, np.ones(len(self.groups.codes))
+        else:
+            codes, weights = self.households.codes, self.households.weights
+        types, _ = find_types(codes, weights)
+        n_clusters = self.requirements.n_clusters
+        return are_infeasible(self.household_limits, self.rounding_weight, types, n_clusters)
 
     @property
     def data_balance(self) -> float:

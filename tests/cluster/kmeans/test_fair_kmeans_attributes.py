@@ -177,7 +177,11 @@ def test_every_attribute_keeps_its_balance(seed, n_clusters, required, sized):
     assert model.balance_ == pytest.approx(minimum_balance(model.labels_, groups, relative=False))
     assert model.assignment_lower_bound_ <= model.inertia_
     holds = all(keeps_balance(table, required) for table in counts)
-    assert (model.status_ != "infeasible") == holds == (model.constraint_violation_ == 0)
+    assert (
+        (model.status_ not in {"infeasible", "not_found"})
+        == holds
+        == (model.constraint_violation_ == 0)
+    )
     assert holds or not is_feasible(groups, n_clusters, required, smallest or 1)
 
 
@@ -283,7 +287,8 @@ def test_incompatible_attributes_are_reported_with_the_best_balance():
     with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(X, sensitive_features=groups)
     assert model.status_ == "infeasible"
-    assert model.constraint_violation_ == 0.8
+    # In some cluster a value is missing, which a sample would change.
+    assert model.constraint_violation_ >= 1 and model.violated_bound_ == "min_balance"
     # Any two of them go together.
     assert model.fit(X, sensitive_features=groups[:, :2]).status_ != "infeasible"
 

@@ -157,7 +157,12 @@ def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
     model.set_params(**{name: shares}).fit(X, sensitive_features=groups)
     least = find_least_excess(np.bincount(groups), shares, 1 if upper else -1)
     assert (model.status_ == "infeasible") == (least > 1e-9)
-    assert model.constraint_violation_ == pytest.approx(least, abs=2e-3)
+    sign = 1 if upper else -1
+    counts = model.group_counts_
+    sizes = counts.sum(axis=1, keepdims=True)
+    assert max((sign * (counts / sizes - shares)).max(), 0.0) == pytest.approx(least, abs=2e-3)
+    excess = max((sign * (counts - shares * sizes)).max(), 0.0)
+    assert model.constraint_violation_ == pytest.approx(excess, abs=1e-9)
     g = int(rng.integers(2))
     beyond = shares.copy()
     beyond[g] += -0.01 if upper else 0.01
@@ -288,9 +293,11 @@ def test_weighted_shares_are_exceeded_only_where_all_clusterings_do(spread):
         model = FairKMeans(2, min_balance=None, max_group_share=bound, random_state=0)
         model.fit(rng.normal(size=(n_samples, 2)), sensitive_features=groups, sample_weight=weights)
         least = list_weighted_shares(2, groups, weights).max(axis=(1, 2)).min() - bound
-        exceeded = (model.group_weights_ / model.cluster_sizes_[:, np.newaxis]).max() - bound
-        # The excess itself is the violation, and nearly the least that is possible.
-        assert model.constraint_violation_ == pytest.approx(max(exceeded, 0.0), abs=1e-9)
+        sizes = model.cluster_sizes_[:, np.newaxis]
+        exceeded = (model.group_weights_ / sizes).max() - bound
+        # The share is nearly the least that is possible, and the violation is in weight.
+        excess = (model.group_weights_ - bound * sizes).max()
+        assert model.constraint_violation_ == pytest.approx(max(excess, 0.0), abs=1e-9)
         assert exceeded <= max(least + 0.011, 1e-9)
         assert (model.status_ == "infeasible") == (least > 1e-9)
         n_exact += least <= 1e-9
@@ -370,8 +377,10 @@ def test_bounds_that_are_missed_are_named():
     model.set_params(random_state=0)
     with pytest.warns(InfeasibleConstraintWarning, match=r"max_group_share=0.6 is not kept"):
         model.fit(X, sensitive_features=np.where(X[:, 0] > np.median(X[:, 0]), 1, 0))
-    assert model.status_ == "infeasible"
-    assert model.constraint_violation_ > 0
+    assert model.status_ == "not_found" and model.violated_bound_ == "max_group_share"
+    counts = model.group_counts_
+    excess = (counts - 0.6 * counts.sum(axis=1, keepdims=True)).max()
+    assert model.constraint_violation_ == pytest.approx(excess) and excess > 0
 
 
 # Rounding and starts ----------------------------------------------------------------------

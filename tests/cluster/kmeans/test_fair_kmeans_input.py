@@ -229,8 +229,8 @@ def test_a_group_smaller_than_the_number_of_clusters_cannot_be_in_all(blobs, n_r
         model = fit(X, groups)
     assert caught[0].filename == __file__
     assert model.balance_ == 0
-    # 0 + 1 >= b (n - 1) holds with b = 0.8 n_rare / n_common.
-    assert model.status_ == "optimal"
+    # 0 + 1 >= b (n - 1) holds with b = 0.8 n_rare / n_common, by the slack of a sample.
+    assert model.status_ == "feasible"
     assert model.constraint_violation_ == 0
     fit(X, groups, min_balance=None)  # asks for no balance, and is not warned
 
@@ -369,7 +369,7 @@ def test_a_balance_of_0_is_warned_of_where_a_group_cannot_be_in_all_clusters():
     assert (np.bincount(model.labels_) > 0).all()
     counts = model.group_counts_
     assert (counts.min(axis=1) + 1 >= 0.25 * (counts.max(axis=1) - 1)).all()
-    assert (model.status_, model.constraint_violation_, model.balance_) == ("optimal", 0, 0)
+    assert (model.status_, model.constraint_violation_, model.balance_) == ("feasible", 0, 0)
     assert model.predict(X, sensitive_features=groups).shape == (20,)
 
 

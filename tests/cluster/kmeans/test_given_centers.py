@@ -65,7 +65,7 @@ def test_assignments_that_keep_a_balance_are_near_the_cheapest(weighted):
         model = FairKMeans(3, min_balance=0.5, init=centers, max_iter=0)
         model.fit(X, sensitive_features=groups, sample_weight=weights)
         np.testing.assert_allclose(model.cluster_centers_, centers)
-        if model.status_ == "infeasible":
+        if model.status_ in {"infeasible", "not_found"}:
             continue
         in_groups = weights[:, np.newaxis] * (groups[:, np.newaxis] == [0, 1])
         counts = members.transpose(0, 2, 1) @ in_groups
@@ -114,7 +114,8 @@ def test_bounds_that_no_assignment_keeps_are_infeasible():
     with pytest.warns(InfeasibleConstraintWarning, match="max_group_share"):
         model.fit(X, sensitive_features=[0, 0, 0, 1, 1, 1, 1, 1])
     assert model.status_ == "infeasible"
-    assert model.constraint_violation_ == pytest.approx(0.1)
+    # One of two is .5, which is .2 samples more than .4.
+    assert model.constraint_violation_ == pytest.approx(0.2)
     np.testing.assert_allclose(model.cluster_centers_, X[:4])
 
 
@@ -162,6 +163,6 @@ def test_whole_floats_are_numbers_of_samples():
     ]
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
     assert (np.bincount(fits[0].labels_, minlength=3) >= [5, 4, 1]).all()
-    message = r"an int from 1 on, or a float in \(0, 1\), .* got \[1.5, 4, 1\]"
+    message = r"an int from 0 on, or a float in \(0, 1\), .* got \[1.5, 4, 1\]"
     with pytest.raises(ValueError, match=message):
         FairKMeans(3, min_cluster_size=np.array([1.5, 4.0, 1.0]), **settings).fit(X)

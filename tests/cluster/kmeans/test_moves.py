@@ -66,7 +66,7 @@ def test_moves_are_the_cheapest_of_all_choices(seed):
         measure_cost(program, choice) for choice in allowed
     )
     # Moves in part cost no more.
-    assert solve_relaxation(program).fun <= measure_cost(program, is_made) + 1e-9
+    assert solve_relaxation(program).cost <= measure_cost(program, is_made) + 1e-9
 
 
 @pytest.mark.parametrize("required", [ClusterRequirements(0.8), ClusterRequirements(0.8, 0, 0.3)])

@@ -88,10 +88,10 @@ def test_the_best_ratio_is_searched_for_once_for_all_starts(monkeypatch):
     X = np.random.default_rng(0).normal(size=(12, 2))
     samples = ClusteringProblem(X, np.ones(12), codes, limits)
     n_programs = []
-    solve = _tables._solve_program
+    solve = _tables._find_cheapest
     monkeypatch.setattr(
         _tables,
-        "_solve_program",
+        "_find_cheapest",
         lambda *args: n_programs.append(1) or solve(*args),
     )
     tables = []

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairKMedoids
+from skfair.cluster.kmedoids import _fair_kmedoids
 from skfair.cluster.kmedoids._fair_kmedoids import check_input, list_starts
-from skfair.cluster.kmedoids._sites import search_sites
+from skfair.cluster.kmedoids._sites import SearchSettings, search_sites
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 
 PLAIN = {"metric": "precomputed", "min_balance": None}
@@ -166,16 +168,19 @@ def test_equal_households_and_weights_keep_capacities(how):
     assert model.status_ == "optimal" and model.inertia_ == 24
     # No sites take them.
     model.set_params(max_cluster_size=[7, 5, 5])
-    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+    message = r"cluster \d \(site \d\) has 6, 1 too many for 5.* No clusters keep all bounds"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(costs, sample_weight=np.full(4, 3.0))
-    assert model.constraint_violation_ == pytest.approx(1 / 12)
+    assert model.constraint_violation_ == 1 and model.violated_bound_ == "max_cluster_size"
+    assert model.status_ == "infeasible"
 
 
 def test_sites_that_miss_bounds_are_compared_by_what_they_miss():
     costs = draw_costs(9, 4, 0)
     weights = np.random.default_rng(0).exponential(1.0, 9) + 0.2
     masks = np.array(list(product((0, 1), repeat=9)))[1:-1]
-    least = (abs(masks @ weights / weights.sum() - 0.5) - 0.0001).clip(0).min()
+    total = weights.sum()
+    least = (abs(masks @ weights - 0.5 * total) - 0.0001 * total).clip(0).min()
     assert least > 0
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
         model = FairKMedoids(2, **PLAIN, min_cluster_size=0.4999, max_cluster_size=0.5001)
@@ -291,9 +296,12 @@ def test_sites_that_miss_the_sizes_are_infeasible(n_sites):
     smallest = np.where(np.arange(n_sites) == 1, 9, 1)
     largest = np.where(np.arange(n_sites) == 1, 12, 7)
     model = FairKMedoids(1, **PLAIN, min_cluster_size=smallest, max_cluster_size=largest)
-    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+    message = "1 too few for 9|1 too many for 7"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(draw_costs(8, n_sites, 0))
-    assert model.status_ == "infeasible" and model.cluster_sizes_ == 8
+    # Of more than 100 sets of sites not all are compared.
+    assert model.status_ == ("infeasible" if n_sites == 3 else "not_found")
+    assert model.cluster_sizes_ == 8
 
 
 def test_fixed_sites_stay():
@@ -329,8 +337,8 @@ def test_infinite_distances_are_not_allowed():
     model = FairKMedoids(2, **PLAIN, max_cluster_size=[2, 3])
     with pytest.warns(InfeasibleConstraintWarning, match="1 of 5 samples go to sites"):
         model.fit(costs)
-    assert model.status_ == "infeasible" and np.isinf(model.inertia_)
-    assert model.constraint_violation_ == pytest.approx(0.2)
+    assert model.status_ == "not_found" and np.isinf(model.inertia_)
+    assert (model.constraint_violation_, model.violated_bound_) == (1, "X")
     with pytest.raises(ValueError, match="sample 0 has none"):
         model.fit([[np.inf, np.inf], [1.0, 2.0]])
     with pytest.raises(ValueError, match="must not be NaN"):
@@ -349,6 +357,74 @@ def test_callbacks_end_every_part(n_rounds):
     model = FairKMedoids(4, **PLAIN, max_cluster_size=16, random_state=0)
     fit_input = check_input(model, FitArguments(X=costs))
     starts = list_starts(model, fit_input.problem, np.random.RandomState(0))
-    end, n_iter = search_sites(fit_input.problem, 4, starts, 300, 1e-6, watch)
+    settings = SearchSettings(300, 1e-6, watch)
+    end, n_iter = search_sites(fit_input.problem, 4, starts, settings)
     assert end.status == "stopped" and len(rounds) == n_rounds == n_iter
     assert np.bincount(end.assignment.labels, minlength=4).max() <= 16
+
+
+def test_a_minimum_size_of_0_is_none():
+    costs = draw_costs(12, 3, 0)
+    model = FairKMedoids(3, **PLAIN, min_cluster_size=[0, 6, 0]).fit(costs)
+    least = find_least_cost(costs, 3, lambda labels, _: count(labels, 3)[:, 1] >= 6)
+    assert model.inertia_ == pytest.approx(least) and model.status_ == "optimal"
+    with pytest.raises(ValueError, match="max_cluster_size must have an int from 1 on"):
+        model.set_params(max_cluster_size=[0, 12, 12]).fit(costs)
+
+
+def draw_rows(n_samples):
+    """Features and groups of many samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 3))
+    return X, np.where(X[:, 0] + rng.normal(size=n_samples) > 0, "a", "b")
+
+
+def test_sites_of_many_samples_are_searched_among_a_sample(monkeypatch):
+    """Up to 2,000 samples all are sites: here a sample of 1,000 costs at most 1 % more."""
+    X, groups = draw_rows(1500)
+    bounds = {"max_cluster_size": 500, "random_state": 0}
+    everywhere = FairKMedoids(4, **bounds).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 1000)
+    model = FairKMedoids(4, **bounds).fit(X, sensitive_features=groups)
+    assert everywhere.inertia_ <= model.inertia_ * 1.002 and model.constraint_violation_ == 0
+    assert model.inertia_ <= 1.01 * everywhere.inertia_
+    sites = X[model.medoid_indices_]
+    np.testing.assert_array_equal(model.cluster_centers_, sites)
+    assert (np.diff(model.medoid_indices_) > 0).all()
+    distances = cdist(X, sites)
+    assert model.inertia_ == pytest.approx(distances[np.arange(1500), model.labels_].sum())
+    assert model.assignment_lower_bound_ <= model.inertia_
+    np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
+    assert model.cluster_sizes_.max() <= 500 and model.relative_balance_ >= 0.8
+
+
+def test_samples_of_sites_take_bounds_fixed_sites_and_weights(monkeypatch):
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 100)
+    X, _ = draw_rows(400)
+    weights = np.random.default_rng(0).integers(0, 3, 400).astype(float)
+    weights[:4] = 1.0
+    capacity = np.full(400, 400)
+    capacity[:2] = 60
+    model = FairKMedoids(3, min_balance=None, random_state=0, max_cluster_size=capacity)
+    model.set_params(fixed_sites=[1, 0]).fit(X, sample_weight=weights)
+    assert model.medoid_indices_[:2].tolist() == [0, 1]
+    sizes = np.bincount(model.labels_, weights)
+    assert sizes[:2].max() <= 60
+    absent = weights == 0
+    distances = cdist(X, X[model.medoid_indices_])
+    np.testing.assert_array_equal(model.labels_[absent], distances[absent].argmin(axis=1))
+    # Starts at rows of X.
+    model = FairKMedoids(3, min_balance=None, init=[5, 3, 399], max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit(X)
+    assert model.n_iter_ == 1 and model.inertia_ <= cdist(X, X[[5, 3, 399]]).min(axis=1).sum()
+
+
+def test_rounds_of_a_sample_report_all_samples(monkeypatch, capsys):
+    monkeypatch.setattr(_fair_kmedoids, "MAX_SITES", 100)
+    X, groups = draw_rows(400)
+    model = FairKMedoids(3, n_init=1, random_state=0, verbose=1).fit(X, sensitive_features=groups)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("cost ")]) == model.n_iter_
+    last = float(lines[-1].split()[1].rstrip(","))
+    assert last == pytest.approx(model.objective_, rel=0.05)
