@@ -281,9 +281,7 @@ def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: int) -> Candidat
             break
         fits.append(fitter.fit(fitter.problem, fitter.problem.initial_point(start)))
         best = _choose_fit(fits)
-    # A solver that stopped at its limit of iterations has not shown another minimum.
-    converged = [one for one in fits if one.result.status == "optimal"]
-    all_agree = all(_is_near(one, best.result.fun) for one in converged)
+    all_agree = all(_is_near(one, best.result.fun) for one in fits)
     is_local = not _is_near(best, bound) and not all_agree
     return best._replace(objective_bound=bound, is_local=is_local)
 
