@@ -277,7 +277,7 @@ def test_cross_validation_passes_missing_groups_on(data):
 @pytest.mark.parametrize("estimator", EVERY, ids=name_of)
 def test_missing_groups_are_an_error_by_default(estimator, data):
     X, y, _, recorded = data
-    with pytest.raises(ValueError, match=r"missing value\(s\).*pass missing='at_random'"):
+    with pytest.raises(ValueError, match=r"missing value\(s\).*with missing='at_random'"):
         fit(clone(estimator).set_params(missing="error"), X, y, recorded)
     with pytest.raises(ValueError, match="'missing' parameter"):
         fit(clone(estimator).set_params(missing="group"), X, y, recorded)

@@ -38,29 +38,29 @@ class KnownSamples(NamedTuple):
         return KnownSamples(groups, periods, decisions, has_outcome, counts, units)
 
 
-def differ_by_decision(samples: KnownSamples) -> bool:
+def differ_by_decision(outcomes: KnownSamples) -> bool:
     """Return whether known shares differ by decision, over all groups or within one."""
-    groups = np.unique(samples.groups)
-    subsets = [samples.take(samples.groups == one) for one in groups]
-    n_decisions = len(np.unique(samples.decisions))
-    if _has_unusual_decision(samples, _LEVEL / n_decisions):
+    groups = np.unique(outcomes.groups)
+    subsets = [outcomes.take(outcomes.groups == one) for one in groups]
+    n_decisions = len(np.unique(outcomes.decisions))
+    if _has_unusual_decision(outcomes, _LEVEL / n_decisions):
         return True
     return any(_has_unusual_decision(one, _LEVEL / len(groups) / n_decisions) for one in subsets)
 
 
-def _has_unusual_decision(samples: KnownSamples, level: float) -> bool:
+def _has_unusual_decision(outcomes: KnownSamples, level: float) -> bool:
     """Return whether the known share of a decision differs from the share of all others.
 
     Of two decisions the first is compared with the second, at twice the level: the comparison of
     the second with the first is the same.
     """
-    decisions = np.unique(samples.decisions)
+    decisions = np.unique(outcomes.decisions)
     if len(decisions) == 2:
-        return shares_differ(samples, samples.decisions == decisions[0], 2.0 * level)
-    return any(shares_differ(samples, samples.decisions == one, level) for one in decisions)
+        return shares_differ(outcomes, outcomes.decisions == decisions[0], 2.0 * level)
+    return any(shares_differ(outcomes, outcomes.decisions == one, level) for one in decisions)
 
 
-def shares_differ(samples: KnownSamples, is_first: np.ndarray, level: float) -> bool:
+def shares_differ(outcomes: KnownSamples, is_first: np.ndarray, level: float) -> bool:
     """Return whether known shares of two kinds of samples differ, by more than a tenth.
 
     The test is Cochran, Mantel and Haenszel's with strata, and the factor of the shares Mantel and
@@ -68,25 +68,25 @@ def shares_differ(samples: KnownSamples, is_first: np.ndarray, level: float) -> 
     factor. Samples of one unit count once: their contributions to the statistic are added before
     its variance is taken.
     """
-    pairs = samples.groups * (samples.periods.max(initial=0) + 1) + samples.periods
+    pairs = outcomes.groups * (outcomes.periods.max(initial=0) + 1) + outcomes.periods
     strata = np.unique(pairs, return_inverse=True)[1]
     # Numbers of samples and of known outcomes by stratum, of both kinds: (n_strata, 2) each.
     n, n_known = (
         np.bincount(2 * strata + is_first, one, 2 * strata.max(initial=0) + 2).reshape(-1, 2)
-        for one in (samples.counts, samples.counts * samples.has_outcome)
+        for one in (outcomes.counts, outcomes.counts * outcomes.has_outcome)
     )
     totals, known = n.sum(axis=1), n_known.sum(axis=1)
     lower, upper = np.sort((n_known * n[:, ::-1] / totals[:, np.newaxis]).sum(axis=0))
     if not upper > _LARGEST_FACTOR * lower:
         return False
     excess = abs((n_known[:, 1] - known * n[:, 1] / totals).sum())
-    if samples.units is None:
+    if outcomes.units is None:
         scale = totals**2 * np.maximum(totals - 1, 1)
         variance = (known * (totals - known) * n.prod(axis=1) / scale).sum()
     else:
         share_known, share_first = known / totals, n[:, 1] / totals
-        products = (samples.has_outcome - share_known[strata]) * (is_first - share_first[strata])
-        variance = (np.bincount(samples.units, samples.counts * products) ** 2).sum()
+        products = (outcomes.has_outcome - share_known[strata]) * (is_first - share_first[strata])
+        variance = (np.bincount(outcomes.units, outcomes.counts * products) ** 2).sum()
     z = max(excess - 0.5, 0.0) / np.sqrt(max(variance, 1e-300))
     return bool(2.0 * stats.norm.sf(z) < level)
 

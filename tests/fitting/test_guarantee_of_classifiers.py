@@ -481,8 +481,8 @@ def test_groups_are_checked():
     model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.8)
     missing = [None, *range(99)]
     for groups, message in [
-        (np.arange(99), "one value per sample"),
-        (missing, "must not hold missing values, but 1 of 100"),
+        (np.arange(99), "one id per sample, but there are 99 ids for 100"),
+        (missing, "must not hold missing values or blank text, but 1 of 100"),
         (np.zeros(100), "at least two different values"),
     ]:
         with pytest.raises(ValueError, match=message):
