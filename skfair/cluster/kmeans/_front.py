@@ -17,6 +17,7 @@ from skfair.cluster.kmeans._problem import MeasuredPoint, recompute_point
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
     MAX_MOVES,
+    follow_path,
     iterate_local_search,
     path_to_balance,
     repair,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_SEARCHED_SAMPLES = 1000  # up to which every level has more rounds and a whole local search
 MAX_FITTED_SAMPLES = MAX_ITERATED_SAMPLES  # up to which the points of a front are those of fits
+LEVEL_ROUNDS = 3  # at each level, of few samples
 MAX_SHAKEN_SAMPLES = 500  # up to which random moves follow at the highest balance
 N_RESTARTS = 5  # levels of few samples to which all starts are led directly
 
@@ -60,14 +62,16 @@ def trace_front(
     lowest, *others = sorted(points, key=attrgetter("cost"))[: None if is_small else N_FOLLOWED]
     # The unbalanced end of the front: plain k-means, improved by single moves.
     lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
-    points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
+    n_rounds = LEVEL_ROUNDS if is_small else 1
+    points, levels = trace_levels(subsample, lowest, others, n_levels, n_rounds, runs.tol)
     # The points of all samples, from those of the subsample.
     if subsample is not problem:
         points = [
             iterate_at_level(problem, point, level, 1, runs.tol)[0]
             for point, level in zip(points, levels, strict=True)
         ]
-    routes: list[Route] = []
+    points[0] = repair(problem, points[0], 0.0)
+    routes = branch_routes(problem, points[0])
     # A route goes on past the next levels: for a while it may stay below what starts there.
     goals = [*levels[3:], 1.0, 1.0, 1.0]
     searches = runs if is_small else runs._replace(max_iter=1)
@@ -188,6 +192,7 @@ def trace_levels(
     lowest: MeasuredPoint,
     others: list,
     n_levels: int,
+    n_rounds: int,
     tol: float,
 ) -> tuple[list, list[float]]:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
@@ -210,9 +215,9 @@ def trace_levels(
                     restarts[level] = min(trials, key=attrgetter("cost"))
         summits = [iterate_at_level(problem, p, top, 5, tol)[0] for p in (lowest, *others)]
         summit = min(summits, key=attrgetter("cost"))
-        followed = [*follow_levels(problem, summit, rising[::-1], tol, restarts)][::-1]
+        followed = [*follow_levels(problem, summit, rising[::-1], n_rounds, tol, restarts)][::-1]
         # The descent may cost more than what plain k-means leads to.
-        upward = follow_levels(problem, lowest, rising, tol, restarts)
+        upward = follow_levels(problem, lowest, rising, n_rounds, tol, restarts)
         for number, point in enumerate(upward):
             if point.cost >= followed[number].cost:
                 break
@@ -226,15 +231,16 @@ def follow_levels(
     problem: ClusteringProblem,
     point: MeasuredPoint,
     levels: np.ndarray,
+    n_rounds: int,
     tol: float,
     restarts: dict[float, MeasuredPoint],
 ) -> Iterator[MeasuredPoint]:
-    """Follow the homotopy from a point along the levels, a round at each.
+    """Follow the homotopy from a point along the levels, so many rounds at each.
 
     It goes on from the points of ``restarts`` at their levels, where these are cheaper.
     """
     for level in levels:
-        point, _, _ = iterate_at_level(problem, point, level, 1, tol)
+        point, _, _ = iterate_at_level(problem, point, level, n_rounds, tol)
         point = min(point, restarts.get(level, point), key=attrgetter("cost"))
         yield point
 
@@ -284,4 +290,27 @@ def search_gaps(
                 routes.append(Route.from_labels(end.labels, cost, end.balance))
         if not searches:
             break
+    return routes
+
+
+def branch_routes(problem: ClusteringProblem, point: MeasuredPoint) -> list:
+    """Short routes just above balance 0, where one sample is a large step of the balance.
+
+    The main route takes the move that raises the balance most for its cost. After each of its first
+    moves, a branch takes the cheapest moves that raise the balance at all.
+    """
+    routes = []
+    # A front of few samples branches after more moves.
+    n_moves = max(10, 30_000 // problem.n_samples)
+    for _ in range(n_moves if point.balance == 0 else 0):
+        # The next move of the main route.
+        move = path_to_balance(problem, point, 1.0, 1)
+        if not len(move.samples):
+            break
+        branch = point = follow_path(problem, point, move)
+        # Three steps of the smallest rise of the balance that is possible, at the lowest cost.
+        for _ in range(3):
+            route = route_from(problem, branch, np.nextafter(branch.balance, 1.0))
+            routes.append(route)
+            branch = follow_path(problem, branch, route)
     return routes

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from skfair._kernels.fair_assignment import MovePath
     from skfair._kernels.iterated_search import SamplesWithDistances
     from skfair._kernels.limits import Limits
+    from skfair.cluster._base import Route
     from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint
     from skfair.cluster.kmeans._rounds import RunSettings
 
@@ -326,11 +327,19 @@ def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> np.nda
     return labels
 
 
-def labels_after_path(point: MeasuredPoint, path: MovePath) -> np.ndarray:
+def labels_after_path(point: MeasuredPoint, path: Route | MovePath) -> np.ndarray:
     """Labels that a path of single moves, one for a sample, leads to."""
     labels = point.labels.copy()
     labels[path.samples] = path.clusters
     return labels
+
+
+def follow_path(
+    problem: ClusteringProblem, point: MeasuredPoint, path: Route | MovePath
+) -> MeasuredPoint:
+    """The point that a path of single moves leads to."""
+    labels = labels_after_path(point, path)
+    return replace_labels(problem, point, labels)
 
 
 def path_to_balance(

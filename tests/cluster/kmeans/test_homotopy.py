@@ -261,7 +261,7 @@ def test_many_samples_and_large_groups_are_not_shaken(n_samples, n_clusters, rat
 def test_the_homotopy_has_a_point_for_every_level():
     samples = samples_of(group_separation=0.8)
     levels = rising_levels(0.1, 0.9, 5)
-    points = [*follow_levels(samples, plain(samples), levels, 1e-5, {})]
+    points = [*follow_levels(samples, plain(samples), levels, 1, 1e-5, {})]
     assert len(points) == 5
     for point, level in zip(points, levels, strict=True):
         assert point.balance == pytest.approx(level, abs=0.1)
