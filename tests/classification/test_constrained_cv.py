@@ -193,6 +193,7 @@ def test_decisions_on_new_data_are_nearly_equal_by_group(new_data):
     assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.09
 
 
+@pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
 @pytest.mark.slow
 def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     X, y, _ = data
@@ -264,6 +265,7 @@ def test_groups_are_predicted_by_the_group_estimator(data):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move the decisions")
 def test_the_default_model_of_groups_is_the_likelier_of_two(data):
     # Groups that shift all columns are linear in X; groups by the sign of a product are not.
     X, y, group = data
@@ -366,7 +368,9 @@ def test_one_classifier_per_fold_or_one_of_all(data, cv):
     single = fit(data, cv=cv, ensemble=False)
     assert len(single.estimators_) == 1
     np.testing.assert_array_equal(single.oof_decision_function_, ensemble.oof_decision_function_)
-    np.testing.assert_array_equal(single.estimators_[0].coef_, clone(BASE).fit(X, data[1]).coef_)
+    # The samples are fitted in the order of their contents, so sums are rounded otherwise.
+    coef = clone(BASE).fit(X, data[1]).coef_
+    np.testing.assert_allclose(single.estimators_[0].coef_, coef, rtol=1e-12)
     np.testing.assert_allclose(mean, single.estimators_[0].decision_function(X), atol=0.2)
 
 

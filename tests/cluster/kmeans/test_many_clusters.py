@@ -214,6 +214,7 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("bounds", [{"max_cluster_size": 0.02}, {"min_cluster_size": 0.013}])
@@ -241,6 +242,7 @@ def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     assert 0.98 * cost <= model.assignment_lower_bound_ <= cost
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.slow
 def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
