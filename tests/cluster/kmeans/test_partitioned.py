@@ -247,7 +247,7 @@ def test_the_scatter_is_that_of_all_samples(weighted):
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
 def test_partitioned_fits_are_about_as_good_as_in_memory(min_balance, weighted):
     # Of some draws, the two end in different local minima.
-    X, groups, weights = draw(2)
+    X, groups, weights = draw(9)
     columns = (X, groups, weights) if weighted else (X, groups)
     partitioned = fit_model(*open_in_memory(*columns), min_balance=min_balance)
     in_memory = fit_model(*columns, min_balance=min_balance)
