@@ -229,14 +229,14 @@ DOORS = {
         ("y_pred", "sensitive_features"),
     ),
     "Outcomes": (
-        lambda y_true, y_pred, sensitive_features, after: write(
+        lambda y_true, y_pred, sensitive_features, decided: write(
             Audit.from_predictions(
-                Outcomes(y_true, decided=after), y_pred, sensitive_features=sensitive_features
+                Outcomes(y_true, decided=decided), y_pred, sensitive_features=sensitive_features
             )
             .report()
             .frame
         ),
-        (*PREDICTED, "sensitive_features", "after"),
+        (*PREDICTED, "sensitive_features", "decided"),
     ),
     "fairness_front": (
         lambda **columns: write(fairness_front(MODEL, cv=2, **columns).to_frame()),
@@ -306,6 +306,7 @@ DOORS = {
 
 VALID = VALID | {
     "after": LABELS[::-1],
+    "decided": LABELS[::-1],
     "candidates": LABELS[::-1],
     "scores": SCORES,
     "affinity": AFFINITY,

@@ -83,6 +83,8 @@ def _project_columns(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
 def key_rows(X: TableLike) -> np.ndarray | None:
     """Return a number of 64 bits for each row, by its values only, whatever container has them.
 
+    The order of columns counts in sparse matrices alone.
+
     None if values cannot be compared, as of lists of several lengths. Numbers are bits of random
     combinations of the columns, (n_samples,), text counts by its hash.
     """
@@ -99,7 +101,14 @@ def key_rows(X: TableLike) -> np.ndarray | None:
         return None
     if not numbers:
         return None
+    numbers.sort(key=_sum_bits)  # the order of columns has no part in the keys
     return scramble_bits(_project_columns(numbers).view(np.uint64))
+
+
+def _sum_bits(column: np.ndarray) -> int:
+    """Return a number that depends on the values of a column, and not on their order."""
+    bits = (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    return int(scramble_bits(bits).sum())
 
 
 def _number_values(column: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from skfair._columns.reading import read_periods
-from skfair._utils.checks import argument_error, check_choice
+from skfair._utils.checks import argument_error, check_choice, check_in_memory
 
 MissingOutcomes = Literal["by_decision", "at_random"]
 """What a user says of outcomes that are missing, as `Outcomes.missing`."""
@@ -74,6 +74,7 @@ class Outcomes:
                 "y must hold outcomes, of which some may be missing, but is None. Pass None itself "
                 "as y_true if no outcome is known."
             )
+        check_in_memory(decided=decided, time=time)
         self.y, self.missing, self.decided, self.time = y, missing, decided, time
 
     def __repr__(self) -> str:
