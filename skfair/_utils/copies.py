@@ -83,9 +83,7 @@ def _project_columns(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
 def key_rows(X: TableLike) -> np.ndarray | None:
     """Return a number of 64 bits for each row, by its values only, whatever container has them.
 
-    The order of columns counts in sparse matrices alone.
-
-    None if values cannot be compared, as of lists of several lengths. Numbers are bits of random
+    The order of columns has no part in it. None if values cannot be compared, as of lists of several lengths. Numbers are bits of random
     combinations of the columns, (n_samples,), text counts by its hash.
     """
     if is_sparse(X):
@@ -93,6 +91,8 @@ def key_rows(X: TableLike) -> np.ndarray | None:
         if not X.has_canonical_format:
             X = X.copy()  # the arrays may be the user's
             X.sum_duplicates()
+        X = X[:, np.argsort(_sum_bits_of_sparse(X), kind="stable")]
+        X.sort_indices()  # products are added in this order
         return scramble_bits((X @ _projection_factors(X.shape[1])[0]).view(np.uint64))
     try:
         columns = _columns(X)
@@ -101,7 +101,7 @@ def key_rows(X: TableLike) -> np.ndarray | None:
         return None
     if not numbers:
         return None
-    numbers.sort(key=_sum_bits)  # the order of columns has no part in the keys
+    numbers.sort(key=_sum_bits)
     return scramble_bits(_project_columns(numbers).view(np.uint64))
 
 
@@ -109,6 +109,17 @@ def _sum_bits(column: np.ndarray) -> int:
     """Return a number that depends on the values of a column, and not on their order."""
     bits = (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     return int(scramble_bits(bits).sum())
+
+
+def _sum_bits_of_sparse(X: sparse.csr_array) -> np.ndarray:
+    """Return the numbers of `_sum_bits` of the columns, (n_columns,)."""
+    n_samples, n_columns = X.shape
+    bits = scramble_bits((X.data.astype(float) + 0.0).view(np.uint64))
+    sums = np.zeros(n_columns, dtype=np.uint64)
+    np.add.at(sums, X.indices, bits)
+    n_absent = n_samples - np.bincount(X.indices, minlength=n_columns)
+    zero = scramble_bits(np.zeros(1).view(np.uint64))
+    return sums + n_absent.astype(np.uint64) * zero
 
 
 def _number_values(column: np.ndarray) -> np.ndarray:
