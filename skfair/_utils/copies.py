@@ -83,8 +83,9 @@ def _project_columns(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
 def key_rows(X: TableLike) -> np.ndarray | None:
     """Return a number of 64 bits for each row, by its values only, whatever container has them.
 
-    The order of columns has no part in it. None if values cannot be compared, as of lists of several lengths. Numbers are bits of random
-    combinations of the columns, (n_samples,), text counts by its hash.
+    The order of columns has no part in it. None if values cannot be compared, as of lists of
+    several lengths. Numbers are bits of random combinations of the columns, (n_samples,), text
+    counts by its hash.
     """
     if is_sparse(X):
         X = sparse.csr_array(X)

@@ -185,7 +185,8 @@ def test_dates_years_away_from_the_others_are_refused(tmp_path, capsys):
         wrong[place] = date
         with pytest.raises(SystemExit, match="2"):
             monitor_dates(tmp_path, wrong)
-        assert f"such as in {date[:7]}" in capsys.readouterr().err
+        message = f"such as in row {place + 1}, of the period from {date[:7]}-01 on"
+        assert message in capsys.readouterr().err
     # A whole file years after those that were read before.
     with pytest.raises(SystemExit, match="2"):
         monitor_dates(tmp_path, np.full(N, "2205-01-01"), *state)

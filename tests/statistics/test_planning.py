@@ -135,7 +135,7 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "expected"), [(0.03, 0.02), (0.96, 0.05)])
+@pytest.mark.parametrize(("rate", "expected"), [(0.04, 0.06), (0.96, 0.05)])
 def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
     skip_unexamined_numbers(monkeypatch)
