@@ -444,9 +444,9 @@ def _raise_for_distant(periods: pd.Series, side: DatetimeIndex, option: str) -> 
     raise ValueError(
         f"{option}: {len(distant):,} of {len(periods):,} dates are more than "
         f"{_MAX_YEARS_BETWEEN:g} years away from the others, such as in row "
-        f"{distant.index[0] + 1}, of the period from {distant.iloc[0]:%Y-%m-%d} on. They may be slips of the pen, or a "
-        "pause. Correct them, or leave these rows out: delete them, or give them the weight 0 in a "
-        "column of --weight. "
+        f"{distant.index[0] + 1}, of the period from {distant.iloc[0]:%Y-%m-%d} on. They may be "
+        "slips of the pen, or a pause. Correct them, or leave these rows out: delete them, or give "
+        "them the weight 0 in a column of --weight. "
         "After a pause begin another monitor, by another file as --state."
     )
 

@@ -172,7 +172,7 @@ def test_a_monitor_states_the_burden_and_keeps_it(path, tmp_path, capsys):
     assert results["reading"]["burden"] == "yes"
     assert "(share decided 'yes', tolerance 5 percentage points)" in results["findings"][0]
     content = json.loads(state.read_text("utf-8"))
-    assert content["version"] == 9 and content["content"]["burden"] is True
+    assert content["version"] == 10 and content["content"]["burden"] is True
     assert GapMonitor.from_json(state.read_text("utf-8")).burden
     before = state.read_text("utf-8")
     for options in (["--positive", "yes"], ["--positive", "no", "--burden"]):
