@@ -9,16 +9,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._bound.units import MAX_EXPONENT, LogScale
-from skfair._onnx.estimators import write_linear, write_pair
 from skfair._onnx.graph import Graph, ONNXModel, Output, Value
-from skfair._onnx.inputs import (
+from skfair._onnx.models import (
     Features,
     add_inputs,
     matrix,
     write_before_last_step,
+    write_class_probabilities,
     write_group_number,
+    write_linear,
+    write_pair,
+    write_rule,
+    write_success,
 )
-from skfair._onnx.rules import write_class_probabilities, write_rule, write_success
 from skfair._utils.api import MatrixLike
 from skfair.classification import ConstrainedClassifierCV
 from skfair.classification._classifiers import LinearClassifier
@@ -60,8 +63,8 @@ def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ONNXModel:
     -----
     The graph computes in double precision, and decides as ``predict`` does. Trees return their sums
     in single precision, and estimators that skl2onnx converts compute in it, so that a score within
-    1e-6 of a threshold may be decided differently. An unknown group is an error of the runtime,
-    unless ``handle_unknown="overall"``.
+    1e-6 of a threshold may be decided differently: `check_onnx` counts such samples. An unknown
+    group is an error of the runtime, unless ``handle_unknown="overall"``.
 
     Read more in the :ref:`guide <deploying_onnx>`.
 
@@ -78,10 +81,16 @@ def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ONNXModel:
     >>> X = rng.normal(size=(1000, 2)) + 0.5 * sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=sex)
-    >>> content = to_onnx(model, X).SerializeToString()
-    >>> session = onnxruntime.InferenceSession(content)
+    >>> graph = to_onnx(model, X)
+    >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
     >>> labels, probabilities = session.run(None, {"X": X})
     >>> int((labels != model.predict(X)).sum())
+    0
+
+    `check_onnx` counts the same:
+
+    >>> from skfair.export import check_onnx
+    >>> check_onnx(graph, model, X)
     0
     """
     check_is_fitted(model)
@@ -96,6 +105,82 @@ def to_onnx(model: BaseEstimator, X_example: MatrixLike) -> ONNXModel:
         "ConstrainedRegressorCV or FairKMeans, or a pipeline that ends in one, but is "
         f"{type(last).__name__}. Store it by joblib or skops."
     )
+
+
+def check_onnx(
+    graph: ONNXModel,
+    model: BaseEstimator,
+    X: MatrixLike,
+    *,
+    sensitive_features: MatrixLike | None = None,
+) -> int:
+    """Count the samples for which a graph predicts something else than its model.
+
+    Parameters
+    ----------
+    graph : onnx.ModelProto
+        What `to_onnx` returns.
+    model : estimator
+        The model that was exported.
+    X : array-like of shape (n_samples, n_features)
+        Samples to predict, best held out.
+    sensitive_features : array-like, default=None
+        Group of each sample, if ``predict`` needs it.
+
+    Returns
+    -------
+    n_different : int
+        Number of samples with another label, or with a number that differs by more than 1e-5
+        standard deviations of the predictions.
+
+    Raises
+    ------
+    ImportError
+        If onnxruntime is not installed.
+
+    Notes
+    -----
+    Read more in the :ref:`guide <deploying_onnx>`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.export import check_onnx, to_onnx
+    >>> from skfair.regression import ConstrainedERMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, sex = rng.normal(size=(200, 2)), rng.integers(2, size=200)
+    >>> model = ConstrainedERMRegressor(group_interactions=True)
+    >>> model = model.fit(X, X[:, 0] + sex, sensitive_features=sex)
+    >>> check_onnx(to_onnx(model, X), model, X, sensitive_features=sex)
+    0
+    """
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    groups = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+    feeds = {one.name: _read_input(one.name, X, groups) for one in session.get_inputs()}
+    predictions = np.ravel(session.run(None, feeds)[0])
+    expected = model.predict(X, **groups)
+    if session.get_outputs()[0].name == "label":
+        return int(np.sum(predictions != expected))
+    return int(np.sum(np.abs(predictions - expected) > _MAX_DIFFERENCE * np.std(expected)))
+
+
+def _read_input(name: str, X: Any, groups: dict[str, Any]) -> np.ndarray:
+    """Return the values of an input of a graph, (n_samples, n_columns)."""
+    group, _, attribute = name.partition(".")
+    if group in groups and attribute:  # such as sensitive_features.sex
+        table = groups[group]
+        values = table[attribute] if hasattr(table, "columns") else table[:, int(attribute)]
+    elif group in groups:
+        values = groups[group]
+    else:
+        values = X[name] if hasattr(X, "columns") else X
+    column = np.asarray(values)
+    column = column.astype(object) if column.dtype.kind in "OUT" else column
+    return column.reshape(len(column), -1)
 
 
 def _write_linear_model(
@@ -124,8 +209,10 @@ def _write_linear_classifier(
 ) -> dict[str, Output]:
     """Outputs of a linear classifier, whose scores are of its second class."""
     scores = _write_linear_model(graph, model, features)
-    # A score of exactly 0 is no positive decision, whichever class is positive.
-    is_second = scores > 0.0 if model.pos_label_ == model.classes_[1] else scores >= 0.0
+    # A score of 0, or a missing one, is no positive decision, whichever class is positive.
+    is_second = scores > 0.0
+    if model.pos_label_ == model.classes_[0]:
+        is_second = graph.add("Not", graph.add("Less", scores, 0.0))
     outputs = {"label": _write_label(graph, is_second, model.classes_)}
     if hasattr(model, "predict_proba"):
         pair = write_pair(graph, graph.add("Sigmoid", scores))
@@ -187,6 +274,9 @@ def _write_label(graph: Graph, index: Value, classes: np.ndarray) -> Output:
     return Output(label, object if classes.dtype.kind in "OUT" else classes.dtype)
 
 
+_MAX_DIFFERENCE = 1e-5
+"""Standard deviations by which numbers may differ, as parts of graphs have single precision."""
+
 _WRITERS: dict[type, Any] = {
     LinearClassifier: _write_linear_classifier,
     LinearRegressor: _write_linear_regressor,
@@ -197,4 +287,4 @@ _WRITERS: dict[type, Any] = {
 """Functions that write the outputs of a kind of model."""
 
 
-__all__ = ["to_onnx"]
+__all__ = ["check_onnx", "to_onnx"]

@@ -332,6 +332,7 @@ NO_COLUMNS = {
     **dict.fromkeys(["certify_in_order", "verify"], "Audits are passed, which have the columns."),
     **dict.fromkeys(["get_metric_names", "get_scorer_names", "best_subject_to"], "Names alone."),
     "Rate": "A formula of counts.",
+    "check_onnx": "A runtime is passed the columns that predict is passed.",
     "to_onnx": "The example states the names and types of columns, and no values are computed.",
     "required_sample_size": "Numbers alone.",
 }

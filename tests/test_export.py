@@ -18,13 +18,15 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
+from skfair._onnx.graph import Graph, Output
+from skfair._onnx.trees import write_boosted_scores
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     PartialParityClassifier,
 )
 from skfair.cluster import FairKMeans
-from skfair.export import to_onnx
+from skfair.export import check_onnx, to_onnx
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 
 GROUP = "sensitive_features"
@@ -187,6 +189,17 @@ def test_missing_numbers_go_where_trees_of_the_model_send_them(samples):
     np.testing.assert_array_equal(run(to_onnx(model, X), X)["label"], model.predict(X))
 
 
+@pytest.mark.parametrize("pos_label", ["no", "yes"])
+def test_a_missing_number_gives_no_positive_class_of_a_linear_graph(samples, pos_label):
+    X, y, sex, _ = samples
+    X = X[["age", "children"]].astype(float)
+    model = ConstrainedERMClassifier(tolerance=0.05, pos_label=pos_label)
+    model.fit(X, np.where(y > 0.5, "yes", "no"), sensitive_features=sex)
+    X["age"] = np.nan
+    label = run(to_onnx(model, X), X)["label"]
+    assert pos_label not in label
+
+
 @pytest.mark.parametrize("model", [LOGISTIC, None], ids=["any classifier", "linear"])
 def test_an_unknown_group_is_an_error_or_overall(samples, model):
     X, y, sex, _ = samples
@@ -264,3 +277,110 @@ def test_categories_of_trees_are_named(samples):
     model = ConstrainedClassifierCV(boosting).fit(X, y > 0.5, sensitive_features=sex)
     with pytest.raises(ValueError, match="OneHotEncoder"):
         to_onnx(model, X)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_trees_of_other_packages_decide_as_they_do(samples, name, n_classes):
+    package = pytest.importorskip(name)
+    X, y, sex, _ = samples
+    X = X[["age", "children"]].astype(float)
+    X.loc[::4, "age"] = np.nan
+    trees = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[name]
+    quiet = {"verbose": -1} if name == "lightgbm" else {}
+    trees = getattr(package, trees)(n_estimators=10, **quiet)
+    labels = np.digitize(y, [0.5, 1.5][: n_classes - 1])
+    model = ConstrainedClassifierCV(trees, tolerance=0.05, group_estimator=trees)
+    model.fit(X, labels, sensitive_features=sex)
+    # New missing values, where trees of LightGBM saw none, are 0.
+    X.loc[::3, "children"] = np.nan
+    outputs = run(to_onnx(model, X), X)
+    np.testing.assert_array_equal(outputs["label"], model.predict(X))
+    expected = model.predict_proba(X)
+    np.testing.assert_allclose(outputs["probabilities"], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("LGBMRegressor", {"objective": "tweedie"}),
+        ("LGBMRegressor", {"objective": "quantile", "alpha": 0.7}),
+        ("XGBRegressor", {"objective": "reg:gamma"}),
+        ("XGBRegressor", {}),
+    ],
+)
+def test_trees_of_other_packages_predict_numbers_as_they_do(samples, name, params):
+    package = pytest.importorskip("lightgbm" if name[0] == "L" else "xgboost")
+    X, y, sex, _ = samples
+    X = X[["age", "children"]]
+    quiet = {"verbose": -1} if name[0] == "L" else {}
+    trees = getattr(package, name)(n_estimators=10, **params, **quiet)
+    model = ConstrainedRegressorCV(trees, constraint="mean_parity", tolerance=0.1)
+    model.fit(X, np.exp(y / 4), sensitive_features=sex)
+    variable = run(to_onnx(model, X), X)["variable"]
+    np.testing.assert_allclose(variable[:, 0], model.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("LGBMRegressor", {"linear_tree": True}, "linear_tree=False"),
+        ("LGBMRegressor", {"zero_as_missing": True}, "zero_as_missing=False"),
+        ("LGBMRegressor", {"reg_sqrt": True}, "regression sqrt"),
+        ("XGBRegressor", {"booster": "dart"}, "booster='gbtree'"),
+        ("XGBRegressor", {"objective": "reg:pseudohubererror"}, "Fit with one of"),
+    ],
+)
+def test_trees_that_cannot_be_exported_are_named(samples, name, params, message):
+    package = pytest.importorskip("lightgbm" if name[0] == "L" else "xgboost")
+    X, y, sex, _ = samples
+    X = X[["age", "children"]].astype(float)
+    quiet = {"verbose": -1} if name[0] == "L" else {}
+    trees = getattr(package, name)(n_estimators=3, **params, **quiet)
+    model = ConstrainedRegressorCV(trees, constraint="mean_parity", tolerance=0.1)
+    model.fit(X, np.exp(y / 4), sensitive_features=sex)
+    with pytest.raises(ValueError, match=message):
+        to_onnx(model, X)
+
+
+def test_the_check_counts_samples_by_the_other_model(samples):
+    X, y, sex, race = samples
+    X = X[["age", "children", "job"]]
+    groups = pd.DataFrame({"sex": sex, "race": race})
+    model = ConstrainedClassifierCV(
+        make_pipeline(
+            make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough"), LOGISTIC
+        ),
+        tolerance=0.05,
+        group_estimator=GROUP,
+    )
+    model.fit(X, y > 0.5, sensitive_features=groups)
+    graph = to_onnx(model, X)
+    assert check_onnx(graph, model, X, sensitive_features=groups) == 0
+    before = model.predict(X, sensitive_features=groups)
+    model.rule_intercept_ = model.rule_intercept_ + 0.5
+    moved = np.sum(model.predict(X, sensitive_features=groups) != before)
+    assert check_onnx(graph, model, X, sensitive_features=groups) == moved > 0
+
+
+def test_the_check_counts_numbers_that_differ(samples):
+    X, y, sex, _ = samples
+    X = X[["age", "children"]].to_numpy()
+    model = ConstrainedERMRegressor(tolerance=0.1).fit(X, y, sensitive_features=sex)
+    graph = to_onnx(model, X)
+    assert check_onnx(graph, model, X) == 0
+    model.coef_ = model.coef_ + np.array([0, 0.1])
+    assert check_onnx(graph, model, X) == np.sum(X[:, 1] != 0) > 0
+
+
+def test_trees_after_the_best_round_of_early_stopping_do_not_count(samples):
+    xgboost = pytest.importorskip("xgboost")
+    X, y, _, _ = samples
+    X = X[["age", "children"]].to_numpy(dtype=float)
+    trees = xgboost.XGBRegressor(n_estimators=200, learning_rate=1.0, early_stopping_rounds=5)
+    trees.fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])], verbose=False)
+    assert trees.best_iteration + 1 < trees.get_booster().num_boosted_rounds()
+    graph = Graph()
+    value = write_boosted_scores(graph, graph.add_input("X", float, 2), trees)
+    outputs = run(graph.finish({"variable": Output(value, shape=(1,))}), X)
+    np.testing.assert_allclose(outputs["variable"][:, 0], trees.predict(X), rtol=1e-5)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from collections.abc import Callable
 
+    from onnx import NodeProto, TensorProto, ValueInfoProto
 
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
 """Versions of the operators: runtimes since 2023 know them."""
@@ -22,6 +23,11 @@ class ONNXModel(Protocol):
         """Return the content of a file, which runtimes read."""
 
 
+def _operator(name: str) -> Callable[[Value, Operand], Value]:
+    """Return the method that adds a node of this operator to the graph."""
+    return lambda value, other: value.graph.add(name, value, other)
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """A value of a graph. Operators add nodes to the graph."""
@@ -29,44 +35,30 @@ class Value:
     graph: Graph
     name: str
 
-    def __add__(self, other: Operand) -> Value:
-        return self.graph.add("Add", self, other)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.graph.add("Sub", self, other)
+    __add__ = _operator("Add")
+    __sub__ = _operator("Sub")
+    __mul__ = _operator("Mul")
+    __truediv__ = _operator("Div")
+    __matmul__ = _operator("MatMul")
+    __gt__ = _operator("Greater")
 
     def __rsub__(self, other: Operand) -> Value:
         return self.graph.add("Sub", other, self)
 
-    def __mul__(self, other: Operand) -> Value:
-        return self.graph.add("Mul", self, other)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.graph.add("Div", self, other)
-
-    def __matmul__(self, other: Operand) -> Value:
-        return self.graph.add("MatMul", self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.graph.add("Greater", self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.graph.add("GreaterOrEqual", self, other)
-
     def astype(self, dtype: type) -> Value:
-        """The value in another type."""
+        """Return the value in another type."""
         return self.graph.add("Cast", self, to=_element_type(dtype))
 
     def flatten(self) -> Value:
-        """The value in one dimension."""
+        """Return the value in one dimension."""
         return self.graph.add("Reshape", self, [-1])
 
     def columns(self, positions: np.ndarray | list[int]) -> Value:
-        """Some columns."""
+        """Return some columns."""
         return self.graph.add("Gather", self, positions, axis=1)
 
     def row_sums(self) -> Value:
-        """Sums of the rows, (n_samples, 1)."""
+        """Return the sums of the rows, (n_samples, 1)."""
         return self.graph.add("ReduceSum", self, [1])
 
 
@@ -102,9 +94,7 @@ class Graph:
 
         names = [one.name if isinstance(one, Value) else self._add_constant(one) for one in inputs]
         output = f"{operator}_{len(self._nodes)}"
-        self._nodes.append(
-            helper.make_node(operator, names, [output], name=output, domain=domain, **attributes)
-        )
+        self._nodes.append(helper.make_node(operator, names, [output], domain=domain, **attributes))
         return Value(self, output)
 
     def _add_constant(self, values: np.ndarray | list[int] | float) -> str:
@@ -112,70 +102,59 @@ class Graph:
         from onnx import numpy_helper
 
         array = np.asarray(values)
-        if array.dtype.kind in "OUT":
-            array = array.astype(object)
-        elif array.dtype.kind == "f":
-            array = array.astype(float)
+        if array.dtype.kind in "fOUT":
+            array = array.astype(float if array.dtype.kind == "f" else object)
         name = f"constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(array, name))
         return name
 
     def add_input(self, name: str, dtype: np.dtype | type, n_columns: int) -> Value:
         """Add an input of shape (n_samples, n_columns)."""
-        from onnx import helper
-
-        shape: list[str | int | None] = ["n_samples", n_columns]
-        self._inputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
+        self._inputs.append(_describe(name, dtype, n_columns))
         return Value(self, name)
 
-    def embed(self, model: ModelProto, feeds: dict[str, Value]) -> list[Value]:
-        """Add the graph of a model whose inputs are values; return its outputs."""
-        from onnx import compose
+    def _rename(self, value: str, name: str) -> None:
+        """Give a value another name."""
+        from onnx import helper
 
-        part = compose.add_prefix_graph(model.graph, f"part_{len(self._nodes)}_")
-        for old, new in zip(model.graph.input, part.input, strict=True):
-            self._nodes.append(_identity(feeds[old.name].name, new.name))
-        self._nodes += part.node
-        self._constants += part.initializer
-        return [Value(self, output.name) for output in part.output]
+        self._nodes.append(helper.make_node("Identity", [value], [name]))
 
     def convert(
         self, estimator: Any, inputs: dict[str, tuple[Value, Any]], **options: bool
-    ) -> list[Value]:
-        """Add what skl2onnx writes of an estimator whose inputs are values of skl2onnx's types."""
+    ) -> Value:
+        """Add what skl2onnx writes of an estimator whose inputs are values of skl2onnx's types.
+
+        Returns the last output.
+        """
         import skl2onnx
-        from onnx import checker, shape_inference
+        from onnx import checker, compose, shape_inference
 
         types = [(name, kind) for name, (_, kind) in inputs.items()]
-        failures = (
-            checker.ValidationError,
-            shape_inference.InferenceError,
-            NameError,  # an option that is not known
-            RuntimeError,
-            TypeError,
-            ValueError,
-        )
+        failures = checker.ValidationError, shape_inference.InferenceError
         try:
             part = skl2onnx.to_onnx(
                 estimator, initial_types=types, options=options or None, target_opset=_OPSETS
             )
             checker.check_model(part, full_check=True)
-        except failures as error:
+        except (*failures, NameError, RuntimeError, TypeError, ValueError) as error:
             raise ConversionError(
                 f"{type(estimator).__name__} cannot be exported, as skl2onnx does not convert it: "
                 f"{str(error)[:200]} Store the model by joblib or skops."
             ) from error
-        return self.embed(part, {name: value for name, (value, _) in inputs.items()})
+        body = compose.add_prefix_graph(part.graph, f"part_{len(self._nodes)}_")
+        for old, new in zip(part.graph.input, body.input, strict=True):
+            self._rename(inputs[old.name][0].name, new.name)
+        self._nodes += body.node
+        self._constants += body.initializer
+        return Value(self, body.output[-1].name)
 
     def finish(self, outputs: dict[str, Output]) -> ONNXModel:
-        """The checked model with outputs of these names."""
+        """Return the checked model with outputs of these names."""
         from onnx import checker, helper
 
-        results = []
-        for name, (value, dtype, shape) in outputs.items():
-            self._nodes.append(_identity(value.name, name))
-            sizes: list[str | int | None] = ["n_samples", *shape]
-            results.append(helper.make_tensor_value_info(name, _element_type(dtype), sizes))
+        for name, output in outputs.items():
+            self._rename(output.value.name, name)
+        results = [_describe(name, one.dtype, *one.shape) for name, one in outputs.items()]
         body = helper.make_graph(self._nodes, "skfair", self._inputs, results, self._constants)
         versions = [helper.make_opsetid(*pair) for pair in _OPSETS.items()]
         model = helper.make_model(body, opset_imports=versions, producer_name="skfair")
@@ -184,15 +163,15 @@ class Graph:
         return model
 
 
-def _identity(value: str, name: str) -> Any:
-    """A node that gives a value another name."""
+def _describe(name: str, dtype: np.dtype | type, *sizes: int) -> Any:
+    """Return the name, type and shape (n_samples, *sizes) of an input or output."""
     from onnx import helper
 
-    return helper.make_node("Identity", [value], [name], name=f"{name}_identity")
+    return helper.make_tensor_value_info(name, _element_type(dtype), ["n_samples", *sizes])
 
 
 def _element_type(dtype: np.dtype | type) -> int:
-    """ONNX's number of a type."""
+    """Return ONNX's number of a type."""
     from onnx import helper
 
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

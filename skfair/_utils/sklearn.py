@@ -147,38 +147,10 @@ def has_linear_scores(estimator: BaseEstimator) -> bool:
     return is_linear_classifier or predictions is LinearModel.predict
 
 
-def boosted_trees(boosting: BaseEstimator) -> dict[str, Any]:
-    """The trees of a histogram gradient boosting, as attributes of ONNX's TreeEnsembleRegressor."""
+def read_boosted_nodes(boosting: BaseEstimator) -> list[tuple[int, np.ndarray]]:
+    """Return the column of scores and the nodes of each tree of a histogram gradient boosting."""
     # Rows of `_predictors` are iterations, and columns the scores of the classes.
-    trees = [(score, tree) for row in boosting._predictors for score, tree in enumerate(row)]
-    sizes = [len(tree.nodes) for _, tree in trees]
-    nodes = np.concatenate([tree.nodes for _, tree in trees])
-    if nodes["is_categorical"].any():
-        raise ValueError(
-            f"{type(boosting).__name__} splits categories, which cannot be exported: pass a "
-            "pipeline with OneHotEncoder or OrdinalEncoder, and categorical_features=None."
-        )
-    is_leaf = nodes["is_leaf"].astype(bool)
-    tree_ids = np.repeat(np.arange(len(trees)), sizes)
-    node_ids = np.concatenate([np.arange(size) for size in sizes])
-    scores = np.repeat([score for score, _ in trees], sizes)
-    base = np.ravel(boosting._baseline_prediction)
-    return {
-        "n_targets": len(base),
-        "base_values_as_tensor": base.astype(float),
-        "nodes_treeids": tree_ids.tolist(),
-        "nodes_nodeids": node_ids.tolist(),
-        "nodes_featureids": nodes["feature_idx"].tolist(),
-        "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
-        "nodes_values_as_tensor": nodes["num_threshold"].astype(float),
-        "nodes_truenodeids": nodes["left"].tolist(),
-        "nodes_falsenodeids": nodes["right"].tolist(),
-        "nodes_missing_value_tracks_true": nodes["missing_go_to_left"].tolist(),
-        "target_treeids": tree_ids[is_leaf].tolist(),
-        "target_nodeids": node_ids[is_leaf].tolist(),
-        "target_ids": scores[is_leaf].tolist(),
-        "target_weights_as_tensor": nodes["value"][is_leaf].astype(float),
-    }
+    return [(score, tree.nodes) for row in boosting._predictors for score, tree in enumerate(row)]
 
 
 D2_SCORES = tuple(
