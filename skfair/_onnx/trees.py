@@ -127,12 +127,20 @@ def _read_histogram_boosting(boosting: BaseEstimator) -> _Boosting:
     """Return the trees of scikit-learn's HistGradientBoosting."""
     trees = []
     for score, nodes in read_boosted_nodes(boosting):
-        _refuse_categories(nodes["is_categorical"].any(), boosting)
+        _refuse_categories(bool(nodes["is_categorical"].any()), boosting)
         is_leaf = nodes["is_leaf"].astype(bool)
         left = np.where(is_leaf, np.arange(len(nodes)), nodes["left"])
-        names = "right", "missing_go_to_left", "value"
-        columns = nodes["feature_idx"], nodes["num_threshold"], left, *(nodes[n] for n in names)
-        trees.append(_Nodes(score, *columns))
+        trees.append(
+            _Nodes(
+                score=score,
+                features=nodes["feature_idx"],
+                thresholds=nodes["num_threshold"],
+                left=left,
+                right=nodes["right"],
+                missing_left=nodes["missing_go_to_left"],
+                values=nodes["value"],
+            )
+        )
     return _Boosting(trees, np.ravel(boosting._baseline_prediction), boosting.loss)
 
 
@@ -145,9 +153,10 @@ def _read_lightgbm(estimator: Any) -> _Boosting:
         _refuse_categories(tree["num_cat"] > 0, estimator)
         rows: list[list[float]] = []
         _append_lightgbm_node(rows, tree["tree_structure"])
-        features, thresholds, left, right, missing_left, values = np.array(rows).T
-        links = [one.astype(int) for one in (features, left, right, missing_left)]
-        trees.append(_Nodes(index % n_scores, links[0], thresholds, *links[1:], values))
+        columns = np.array(rows).T  # (n_fields, n_nodes)
+        features, left, right, missing_left = columns[[0, 2, 3, 4]].astype(int)
+        score = index % n_scores
+        trees.append(_Nodes(score, features, columns[1], left, right, missing_left, columns[5]))
     loss = content["objective"]
     if content["average_output"]:
         loss = "the mean of trees"
