@@ -95,7 +95,8 @@ test-bench: $(BENCH)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
 		tests/benchmarks/test_benchmarks.py tests/classification/test_constrained_cv_any_model_columns.py \
 		tests/postprocessing/test_base_loss.py tests/regression/test_rule_losses.py \
-		tests/postprocessing/test_query_rankers.py tests/classification/test_classification_onnx.py
+		tests/postprocessing/test_query_rankers.py tests/classification/test_classification_onnx.py \
+		tests/test_export.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 # LOWEST_TESTS names some files and folders of tests alone.

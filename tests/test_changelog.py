@@ -16,7 +16,7 @@ MAX_FIRST_RELEASE = 900
 MODULES = (
     *("audit", "callbacks", "classification", "cluster", "conformal", "constraints", "datasets"),
     *("metrics", "model_selection", "monitoring", "preprocessing", "ranking", "regression"),
-    *("solvers", "statistics", "torch"),
+    *("export", "solvers", "statistics", "torch"),
 )
 
 

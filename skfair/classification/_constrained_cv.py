@@ -599,8 +599,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .495 for
-        women, while .429 of them pay back, and .536 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .501 for
+        women, while .429 of them pay back, and .544 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 

@@ -603,8 +603,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     violated_bound_ : str or None
         Parameter that this is about: "min_balance", "min_share_ratio", "min_group_share",
         "max_group_share", "min_cluster_size" or "max_cluster_size"; None when all are kept.
-    status_ : {"optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible", \
-            "unconstrained"}
+    status_ : str
+        One of "optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible" and
+        "unconstrained".
         "unconstrained": balanced clusters were required, but there are no two groups. Else
         "optimal": a local optimum, in which no single move or exchange of samples lowers the cost
         and keeps the sizes and the composition that is reached (or the required one, if more is

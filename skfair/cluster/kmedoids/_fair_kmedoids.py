@@ -294,8 +294,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     violated_bound_ : str or None
         Parameter that this is about, as in :class:`FairKMeans`, or "X" for samples at an infinite
         distance.
-    status_ : {"optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible", \
-            "unconstrained"}
+    status_ : str
+        One of "optimal", "feasible", "stopped", "max_iter", "not_found", "infeasible" and
+        "unconstrained".
         "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
         are kept, and not all exchanges that might gain were tried, or a balance is kept up to one
         sample, or sites were searched among a sample, or zones are connected. Others as in
