@@ -190,7 +190,7 @@ def test_decisions_on_new_data_are_nearly_equal_by_group(new_data):
     plain = clone(boosting).fit(*new_data[:2])
     assert gap("demographic_parity_difference", new, plain.predict(X)) > 0.3
     # The accuracy stays above that of constant decisions.
-    assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.09
+    assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.08
 
 
 @pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
@@ -206,7 +206,7 @@ def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
         gap("equalized_odds_difference", new_data, model.decision_function(new_data[0]))
         for model in (memorised, unseen)
     ]
-    assert excess[0] > 1.5 * excess[1]
+    assert excess[0] > 1.2 * excess[1]
 
 
 @pytest.mark.slow
