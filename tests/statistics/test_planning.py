@@ -135,12 +135,15 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "expected"), [(0.04, 0.06), (0.96, 0.05)])
-def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, monkeypatch):
-    """Two routes: binomial sums, and `certify` on drawn decisions."""
+@pytest.mark.parametrize(
+    ("rate", "expected", "size"), [(0.03, 0.02, 45), (0.04, 0.06, 94), (0.96, 0.05, 69)]
+)
+def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, size, monkeypatch):
+    """Two routes: binomial sums, and `certify` on drawn decisions. Without a gap 45 suffice."""
     skip_unexamined_numbers(monkeypatch)
+    assert required_sample_size(0.15, rate=rate) == 45
     n = required_sample_size(0.15, expected=expected, rate=rate)
-    assert n > required_sample_size(0.15, rate=rate)
+    assert n == size
     rates = rate + np.array([-expected / 2.0, expected / 2.0])
     smaller, power = (certificate_power(size, 0.15, rates, 0.95) for size in (n - 1, n))
     assert smaller < 0.8 <= power
