@@ -189,24 +189,31 @@ def test_decisions_on_new_data_are_nearly_equal_by_group(new_data):
     assert gap("demographic_parity_difference", new, model.decision_function(X)) <= 0.05 + 0.05
     plain = clone(boosting).fit(*new_data[:2])
     assert gap("demographic_parity_difference", new, plain.predict(X)) > 0.3
-    # The accuracy stays above that of constant decisions.
-    assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.08
+    # The accuracy stays above that of constant decisions; one fit differs by .01 from the mean.
+    models = [model, *(fit(draw(4000, seed), estimator=boosting) for seed in (10, 11, 12))]
+    accuracy = np.mean([one.predict(X) == y for one in models])
+    assert accuracy > max(y.mean(), 1 - y.mean()) + 0.09
 
 
 @pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
 @pytest.mark.slow
-def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
-    X, y, _ = data
+def test_out_of_fold_scores_generalise_better_than_overfitted_scores():
     new_data = draw(20_000, 1)
     tree = DecisionTreeClassifier(random_state=0)
-    with pytest.warns(UserWarning, match="the training data of the fitted Decision"):
-        memorised = fit(data, "equalized_odds", FrozenEstimator(clone(tree).fit(X, y)))
-    unseen = fit(data, "equalized_odds", tree, cv=5, ensemble=False)
-    excess = [
-        gap("equalized_odds_difference", new_data, model.decision_function(new_data[0]))
-        for model in (memorised, unseen)
-    ]
-    assert excess[0] > 1.2 * excess[1]
+    gaps = []  # of fits to memorised and to unseen samples; a single one is mostly noise
+    for seed in range(20, 28):
+        X, y, _ = data = draw(1500, seed)
+        with pytest.warns(UserWarning, match="the training data of the fitted Decision"):
+            memorised = fit(data, "equalized_odds", FrozenEstimator(clone(tree).fit(X, y)))
+        unseen = fit(data, "equalized_odds", tree, cv=5, ensemble=False)
+        gaps.append(
+            [
+                gap("equalized_odds_difference", new_data, model.decision_function(new_data[0]))
+                for model in (memorised, unseen)
+            ]
+        )
+    of_memorised, of_unseen = np.mean(gaps, axis=0)
+    assert of_memorised > 1.5 * of_unseen
 
 
 @pytest.mark.slow
