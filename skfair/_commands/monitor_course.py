@@ -164,6 +164,10 @@ def _trace(values: list[float], axis: Axis) -> str:
     return "".join(steps)
 
 
+_SHARE_OF_CHARACTER = 2.4
+"""Percent of the band that a character of a label takes on a telephone, 320 pixels wide."""
+
+
 def _draw_states(
     summary: pd.DataFrame, alarms: Sequence[int], times: Sequence[str]
 ) -> Iterator[str]:
@@ -177,8 +181,8 @@ def _draw_states(
     yield '</ul><div class="states">'
     for state, run in groupby(states):
         share = 100 * len([*run]) / len(states)
-        yield f'<span class="{state}" style="width:{share:.3f}%">{state if share > 18 else ""}'
-        yield "</span>"
+        label = state if share > _SHARE_OF_CHARACTER * len(state) else ""
+        yield f'<span class="{state}" style="width:{share:.3f}%">{label}</span>'
     yield "</div>"
     if len(alarms):
         yield '<div class="alarms">'

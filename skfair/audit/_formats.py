@@ -45,6 +45,7 @@ body:has(>main>.skfair-report){background:#0d1117}}
 .skfair-report h1,.skfair-report section h2{font-family:Georgia,"Times New Roman",serif}
 .skfair-report h1{font-size:clamp(1.45rem,4.2vw,2.1rem);line-height:1.2;font-weight:600;
 margin:.3rem 0 .6rem;text-wrap:balance;overflow-wrap:anywhere}
+.skfair-report h1 .date{white-space:nowrap}
 .skfair-report h2{font-size:1.25rem;line-height:1.3;font-weight:600;margin:2rem 0 .3rem;
 overflow-wrap:anywhere}
 .skfair-report .kicker{font-size:.8rem;letter-spacing:.05em;color:var(--soft);margin:0}
@@ -162,7 +163,7 @@ def render_fragment(
     The kicker stands above the title, and `is_full` opens what is folded.
     """
     lines = [f"<style>{STYLE}</style>", '<article class="skfair-report">']
-    lines.append(f'<p class="kicker">{escape(kicker)}</p><h1>{_escape_units(title)}</h1>')
+    lines.append(f'<p class="kicker">{escape(kicker)}</p><h1>{_escape_title(title)}</h1>')
     for heading, elements in sections:
         title = f"<h2>{escape(heading)}</h2>" if heading else ""
         start = f"<section>{title}"
@@ -200,6 +201,11 @@ def render_strip(numbers: list) -> Markup:
     """A strip of numbers, each with what it says."""
     cells = (f"<div><b>{escape(one)}</b><span>{escape(text)}</span></div>" for one, text in numbers)
     return Markup(f'<div class="strip">{"".join(cells)}</div>')
+
+
+def _escape_title(text: str) -> str:
+    """Text of a title, in which no line begins within a date such as 2024-01-01."""
+    return re.sub(r"\d{4}-\d\d-\d\d", r'<span class="date">\g<0></span>', _escape_units(text))
 
 
 def _escape_units(text: str) -> str:

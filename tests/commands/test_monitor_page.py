@@ -90,6 +90,9 @@ def test_the_band_has_the_states_and_alarms_of_the_tables(page):
     alarms = [row[0] for row in read_table(page, "Alarms")[1:]]
     (band,) = re.findall(r'<div class="states">(.*?)</div>', page)
     states = re.findall(r'<span class="(\w+)" style="width:([\d.]+)%">', band)
+    # A label that a telephone would cut is left out: 100 % are 320 pixels, a character takes 7.
+    labels = re.findall(r'style="width:([\d.]+)%">(\w+)</span>', band)
+    assert labels and all(3.2 * float(width) >= 7 * len(label) for width, label in labels)
     lengths = [round(12 * float(width) / 100) for _, width in states]
     drawn = [state for (state, _), n in zip(states, lengths, strict=True) for _ in range(n)]
     expected = []
