@@ -287,7 +287,7 @@ def _draw(picture: Picture) -> str:
         if kind == "small":
             shapes.append(f'<path class="hole" d="{at}"/>')
     return (
-        '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+        '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true">'
         f"{''.join(shapes)}</svg>"
     )
 
@@ -308,7 +308,7 @@ def draw_curves(curves: list[tuple[str, pd.DataFrame]]) -> Markup:
             f'<path class="dot" d="M{at:.1f} {one:.1f}h0"/>' for at, one in zip(x, y, strict=True)
         )
         figures.append(
-            '<figure><svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
+            '<figure><svg viewBox="0 0 100 100" aria-hidden="true">'
             f'<path class="band" d="{band}"/><path class="ref" d="M0 100L100 0"/>{limits}{dots}'
             f"</svg><figcaption>{escape(name)}</figcaption></figure>"
         )
@@ -389,7 +389,7 @@ def draw_plane(
             shapes.append(f'<path class="hole" d="{at}"/>')
     return Markup(
         '<figure class="plane"><div>'
-        '<svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
+        '<svg viewBox="0 0 100 100" aria-hidden="true">'
         f"{''.join(shapes)}</svg>{''.join(names)}</div>"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
