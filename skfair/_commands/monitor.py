@@ -75,7 +75,6 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     about = "what happens to empty groups (default exclude)"
     add("--missing", choices=treatments, help=about)
     add_row_options(monitor)
-    add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
     about = "batches until a false alarm if the gap is just the tolerance (default 300, or that of "
@@ -288,7 +287,6 @@ def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
         "run_length": _find_run_length(options),
         "windows": _WINDOWS if options.windows is None else tuple(sorted({*options.windows})),
         "delay": parse_delay(options.delay, options.by),
-        "max_weight": options.max_weight,
     }
 
 
@@ -302,8 +300,7 @@ def _find_run_length(options: Namespace) -> float | None:
 def _start(options: Namespace, log: DecisionLog) -> GapMonitor:
     """A monitor that has read nothing."""
     params = _find_params(options, log)
-    if options.max_weight is None:
-        params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
+    params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
     has_outcomes = log.y_true is not None and log.y_true.notna().any()
     labels = log.y_true.dropna() if has_outcomes else log.y_pred  # type: ignore[union-attr]
     return GapMonitor(**params, pos_label=find_label(options.positive, labels))
@@ -313,8 +310,13 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
     """The monitor of an earlier file; raise if its parameters or the options differ."""
     monitor = content["monitor"]
     params = _find_params(options, log)
-    if options.max_weight is None:
-        params["max_weight"] = monitor.max_weight
+    if log.weights is not None and log.weights.max() > monitor.max_weight:
+        raise ValueError(
+            "Weights must be at most the largest one of the months with which --state began, "
+            f"{monitor.max_weight:g}, since a monitor compares weights with it, but the largest in "
+            f"--weight {options.weight} is {log.weights.max():g}. Read a file of all months with a "
+            "new --state."
+        )
     if options.windows is None:
         params["windows"] = monitor.windows
     if options.run_length is None:

@@ -118,7 +118,6 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         ),
         (["--weight", "sex"], "--weight must hold numbers"),
         (["--weight", "zero"], "at least one positive"),
-        (["--weight", "w", "--max-weight", "0.5"], "--max-weight must be"),
         (["--run-length", "1"], "--run-length must be a number of batches greater than 1"),
         (["--run-length", "often"], "--run-length"),
         (["--tolerance", "2"], "tolerance=2.0 is more than any gap"),

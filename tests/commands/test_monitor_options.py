@@ -184,6 +184,18 @@ def test_options_of_a_state_are_kept(monitor, capsys):
     assert "--missing must be that of s.json, exclude; got group" in capsys.readouterr().err
 
 
+def test_a_state_refuses_weights_above_those_with_which_it_began(monitor, capsys):
+    first = draw_month(1).assign(w=lambda t: np.resize([0.5, 0.8], len(t)))
+    second = draw_month(2).assign(w=3.0)
+    monitor(first, "--weight", "w", "--state", "s.json")
+    with pytest.raises(SystemExit):
+        monitor(second, "--weight", "w", "--state", "s.json")
+    message = capsys.readouterr().err
+    assert "began, 0.8, since" in message and "--weight w is 3. Read a file of all" in message
+    results = monitor(pd.concat([first, second]), "--weight", "w", "--state", "new.json")
+    assert [one["batch"] for one in results["batches"]] == [1, 2]
+
+
 @pytest.mark.slow
 def test_a_certificate_that_lapses_says_why(monitor):
     log = [draw_month(month) for month in range(1, 7)]
