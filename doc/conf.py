@@ -237,13 +237,14 @@ def write_papers_table(app):
 
 
 def write_page_list(app, exception):
-    """Write ``llms.txt``: the pages of the guide with their addresses, for language models."""
+    """Write ``llms.txt`` for language models: ``SKILL.md`` and the pages of the guide."""
     if exception is not None or app.builder.format != "html":
         return
     project = tomllib.loads((HOME.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     site = project.get("urls", {}).get("Documentation", "")  # else links are relative
     guide = (HOME / "guide.rst").read_text(encoding="utf-8")
-    lines = ["# skfair", "", f"> {project['description']}. Version {release}.", ""]
+    skill = (HOME.parent / "skfair" / "SKILL.md").read_text(encoding="utf-8").split("# skfair\n")[1]
+    lines = ["# skfair", "", f"> {project['description']}. Version {release}.", skill]
     for part in guide.split(":caption: ")[1:]:
         title, entries = part.split("\n", 1)
         pages = re.findall(r"^   (.+) <(\S+)>$", entries, flags=re.MULTILINE)
