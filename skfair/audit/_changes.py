@@ -754,7 +754,9 @@ def change_findings(report: Changes) -> Iterator[str]:
     is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
     is_stated |= gaps["grown"].notna()
     for _, gap in gaps[is_stated].iterrows():
-        yield f"{_describe_change(report, gap)}{left_out_clause(find_left_out(report.frame, gap))}."
+        rows = report.frame[report.frame["attribute"] == gap["attribute"]]
+        left_out = left_out_clause(find_left_out(rows, gap["metric"]))
+        yield f"{_describe_change(report, gap)}{left_out}."
     yield from _describe_overall(report)
 
 

@@ -322,8 +322,8 @@ class AuditData:
             :func:`skfair.statistics.gap_interval`. Numbers of samples are no weights: pass these to
             :meth:`from_counts`.
         control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
-            Stratum of each sample, such as an occupation, within which reports compare groups too,
-            under names such as "sex | region = north".
+            Stratum of each sample, such as an occupation, within which reports compare groups too:
+            in rows with a ``stratum`` such as "region = north".
         groups : array-like of shape (n_samples,), default=None
             Id of the cluster of each sample, as in ``fit`` and ``GroupKFold``: samples of equal id
             belong together, such as those of a person or household, two versions of a text, or two

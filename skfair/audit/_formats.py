@@ -505,11 +505,11 @@ def load_content(
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
-    *("attribute", "group", "metric", "interval", "lowest", "highest"),
+    *("attribute", "stratum", "group", "metric", "interval", "lowest", "highest"),
     *("subgroup", "left_out", "four_fifths", "verdict", "verdict_of_all"),
 )
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")

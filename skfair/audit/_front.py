@@ -23,16 +23,16 @@ from skfair.audit._sentences import (
 from skfair.audit._tables import (
     OUTCOME_METRICS,
     OVERALL,
-    STRATUM_SEPARATOR,
+    Grouping,
     needs_outcome,
+    read_grouping,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pandas.arrays import ArrowStringArray
 
-    from skfair._utils.api import AttributeName
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
 
@@ -114,16 +114,17 @@ def select_headline_gap(gaps: pd.DataFrame, column: str) -> pd.Series | None:
     return candidates.loc[candidates[column].idxmax()]
 
 
-def find_rows(
-    frame: pd.DataFrame, attribute: AttributeName, metric: str | Callable
-) -> pd.DataFrame:
-    """Rows of one metric by one attribute."""
-    return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
+def find_rows(frame: pd.DataFrame, grouping: Grouping, metric: str) -> pd.DataFrame:
+    """Rows of one metric by one grouping."""
+    is_of_grouping = (frame["attribute"] == grouping.attribute) & (
+        frame["stratum"] == grouping.stratum
+    )
+    return frame[is_of_grouping & (frame["metric"] == metric)]
 
 
 def find_ends(report: ReportData, gap: pd.Series | dict[str, float | str | None]) -> pd.DataFrame:
     """Rows of the two groups that differ most, or of all that are not small if none differ."""
-    rows = find_rows(report.frame, gap["attribute"], gap["metric"])  # type: ignore[arg-type]
+    rows = find_rows(report.frame, read_grouping(gap), gap["metric"])  # type: ignore[arg-type]
     if pd.isna(gap["highest"]):
         return rows[~rows["is_small"]].set_index("group")
     return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
@@ -158,16 +159,15 @@ def write_headline(report: ReportData) -> str:
 
 def _state_gap(report: ReportData, gap: pd.Series) -> str:
     """The rates of the two groups that differ most, and whether it may be chance."""
-    metric, attribute = gap[["metric", "attribute"]]
+    metric, grouping = gap["metric"], read_grouping(gap)
     ends = find_ends(report, gap)
     values = ends["estimate"].tolist()
     quantity = describe_quantity(metric)
     if is_zero_gap(quantity, gap, ends):
         title = describe_metric(metric, report.reading.burden)[0]
-        return f"{title}: {quantity.page_value(values[0])} for all groups by {attribute}"
-    stratum = attribute.partition(STRATUM_SEPARATOR)[2]
+        return f"{title}: {quantity.page_value(values[0])} for all groups by {grouping}"
     text = state_rates(metric, values, ends.index, report.reading.burden)
-    text += f", where {stratum}" * bool(stratum)
+    text += f", where {grouping.stratum}" * bool(grouping.stratum)
     return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
 
 
@@ -182,7 +182,7 @@ def describe_front(
         size, limits = limited_text(describe_quantity(gap["metric"]), gap, "gap")
         level = confidence_text(report.confidence_level)
         text = f"{state}. " * (state != report.title)
-        text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
+        text += f"A gap of {size} ({limits} with {level}) by {read_grouping(gap)}"
         yield f"{text}{state_ratio(report, gap)}."
 
 
@@ -201,27 +201,30 @@ OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_erro
 
 
 def list_main_numbers(
-    report: ReportData, tables: dict, main: tuple[str, ...], gap: pd.Series | None
+    report: ReportData, tables: dict, main: tuple[Grouping, str], gap: pd.Series | None
 ) -> list[tuple[str, str]]:
     """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
-    attribute, metric = main
+    grouping, metric = main
     numbers = [(f"{report.n_samples:,}", "samples")]
     for name in OVERALL_METRICS:
-        for row in tables.get((OVERALL, name), ()):
+        for row in tables.get((_ALL, name), ()):
             quantity = report_quantity(report, name)
             noun = f"{quantity.noun}{outcomes_clause(report, name)}"
             numbers.append((quantity.page_value(row["estimate"]), noun))
     if gap is not None:
         numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
-    n_groups = len(tables[main]) + report.hidden.get(attribute, [0])[0]
-    return [*numbers[:3], (f"{n_groups}", f"groups by {attribute}")]
+    n_groups = len(tables[main]) + report.hidden.get(grouping.attribute, [0])[0]
+    return [*numbers[:3], (f"{n_groups}", f"groups by {grouping}")]
 
 
 # Pictures of rates on one axis.
 
 
-def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
-    """Rows of a report by attribute and metric, the largest value first and small groups last.
+_ALL = Grouping(OVERALL)
+
+
+def tabulate_rates(report: ReportData) -> dict[tuple[Grouping, str], list[dict]]:
+    """Rows of a report by grouping and metric, the largest value first and small groups last.
 
     They have the title and meaning of the metric as "words", the value of all samples as "overall",
     and their class in pictures as "mark": "small", "end" for the two ends of the other groups,
@@ -229,14 +232,14 @@ def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
     """
     tables: dict = {}
     for row in report.frame.to_dict("records"):
-        tables.setdefault((row["attribute"], row["metric"]), []).append(row)
+        tables.setdefault((read_grouping(row), row["metric"]), []).append(row)
     for (_, metric), rows in tables.items():
         rows.sort(key=lambda row: (row["is_small"], -row["estimate"]))
         compared = [row["estimate"] for row in rows if not row["is_small"]]
         for row in rows:
             mark = "end" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
             row["mark"] = "small" if row["is_small"] else mark
-            row["overall"] = tables[OVERALL, metric][0]["estimate"]
+            row["overall"] = tables[_ALL, metric][0]["estimate"]
             row["words"] = describe_in_report(report, metric)
     return tables
 
@@ -295,12 +298,12 @@ def draw_limited(
 
 def metric_table(
     report: ReportData,
-    tables: dict[tuple[str, str], list[dict]],
-    key: tuple[str, str],
+    tables: dict[tuple[Grouping, str], list[dict]],
+    key: tuple[Grouping, str],
     comparisons: Sequence[str] = ("difference", "ratio"),
 ) -> tuple[str, str, list[str], list[tuple]]:
-    """Table and pictures of one metric by one attribute, with comparisons to the reference."""
-    attribute, name = key
+    """Table and pictures of one metric by one grouping, with comparisons to the reference."""
+    grouping, name = key
     rows = largest_groups(tables[key])
     quantity = describe_quantity(name)
     title, note = rows[0]["words"]
@@ -322,29 +325,31 @@ def metric_table(
     titles = ["Group", "", title, counted, *map(str.title, comparisons)]
     if report.reading.burden is not None and name == "selection_rate" and "ratio" in comparisons:
         titles[-1] = "Ratio of those spared"
-    return f"{title} by {attribute}", note, titles, cells
+    return f"{title} by {grouping}", note, titles, cells
 
 
 def glance_table(
-    report: ReportData, tables: dict[tuple[str, str], list[dict]], attribute: str
+    report: ReportData, tables: dict[tuple[Grouping, str], list[dict]], grouping: Grouping
 ) -> tuple:
-    """Table of all rates by one attribute: a dot for each group, and the gap."""
+    """Table of all rates by one grouping: a dot for each group, and the gap."""
     cells = []
-    for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):
+    for gap in report.gaps.to_dict("records"):
         name = gap["metric"]
+        if read_grouping(gap) != grouping:
+            continue
         quantity = describe_quantity(name)
-        title, meaning = tables[attribute, name][0]["words"]
-        rows = [row for row in tables[attribute, name] if not row["is_small"]]
+        title, meaning = tables[grouping, name][0]["words"]
+        rows = [row for row in tables[grouping, name] if not row["is_small"]]
         # The two ends are drawn last, on top of the others.
         dots = [(row["estimate"], row["mark"]) for row in (*rows[1:-1], *rows[:1], *rows[-1:])]
         axis = find_axis(quantity, [value for value, _ in dots])
         if axis[:2] != (0.0, 1.0):
             meaning += f"; axis from {axis.ticks[0]} to {axis.ticks[-1]}"
-        reference = tables[attribute, name][0]["overall"]
+        reference = tables[grouping, name][0]["overall"]
         picture = Picture(axis, dots, reference=reference)
         cells.append((((title, meaning), picture, value_cell(quantity, gap, "gap")), False))
     return (
-        f"Gaps by {attribute}",
+        f"Gaps by {grouping}",
         "Groups that are large enough to be compared.",
         ("Rate", "", "Widest gap"),
         cells,
@@ -361,29 +366,41 @@ def _count_by_group(rows: list[dict]) -> dict[str, float]:
 
 
 def rate_table(
-    tables: dict[tuple[str, str], list[dict]],
-    attribute: str,
+    tables: dict[tuple[Grouping, str], list[dict]],
+    grouping: Grouping,
     names: ArrowStringArray,
     groups: list[str],
     has_unknown: bool,
 ) -> tuple:
-    """Table of metrics of groups by one attribute, with intervals.
+    """Table of metrics of all samples and of groups by one grouping, with intervals.
 
     Where some samples have no outcome (`has_unknown`), a column counts the others.
     """
-    rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
-    sizes = _count_by_group(rows)
-    known = _count_by_group([row for row in rows if row["metric"] in OF_ALL_OUTCOMES])
-    cells = {}
-    for row in rows:
-        quantity = describe_quantity(row["metric"])
-        cells[row["group"], row["metric"]] = value_cell(quantity, row)
-    has_known = has_unknown and bool(known)
+    listed = {_ALL: [OVERALL], grouping: groups}
+    rows = [row for key, one in tables.items() if key[0] in listed for row in one]
+    outcome_rows = [row for row in rows if row["metric"] in OF_ALL_OUTCOMES]
+    has_known = has_unknown and bool(outcome_rows)
     lines = []
-    for group in groups:
-        values = (cells.get((group, name), "–") for name in names)
-        counts = [f"{sizes[group]:,.0f}", *[f"{known.get(group, 0):,.0f}"] * has_known]
-        lines.append(((group, *counts, *values), False))
+    for one, labels in listed.items():
+        # All samples are called as a group may be.
+        sizes = _count_by_group([row for row in rows if read_grouping(row) == one])
+        known = _count_by_group([row for row in outcome_rows if read_grouping(row) == one])
+        for group in labels:
+            values = _value_cells(tables, one, group, names)
+            counts = [f"{sizes[group]:,.0f}", *[f"{known.get(group, 0):,.0f}"] * has_known]
+            lines.append(((group, *counts, *values), False))
     counted = ("Samples", *["With outcome"] * has_known)
-    titles = ("Group", *counted, *(tables[OVERALL, name][0]["words"][0] for name in names))
-    return f"By {attribute}", "With intervals.", titles, lines
+    titles = ("Group", *counted, *(tables[_ALL, name][0]["words"][0] for name in names))
+    return f"By {grouping}", "With intervals.", titles, lines
+
+
+def _value_cells(
+    tables: dict[tuple[Grouping, str], list[dict]],
+    grouping: Grouping,
+    group: str,
+    names: ArrowStringArray,
+) -> Iterator[str | tuple[str, str]]:
+    """Yield the value of a group by each metric, or a dash where it has none."""
+    for name in names:
+        rows = [row for row in tables.get((grouping, name), ()) if row["group"] == group]
+        yield value_cell(describe_quantity(name), rows[0]) if rows else "–"

@@ -97,9 +97,11 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   const rows = toRows(data.rates);
   const gaps = toRows(data.gaps);
   const scores = data.scores === null ? [] : toRows(data.scores);
-  const attributes = [...new Set(rows.map((row) => row.attribute))].filter((name) => name !== OVERALL);
+  // Groupings are their places among the names, which begin with that of all samples.
+  const [ALL, ...groupings] = data.groupings.keys();
+  const nameOf = (grouping) => data.groupings[grouping];
   const metrics = Object.keys(data.words);
-  const find = (attribute, metric) => rows.filter((row) => row.attribute === attribute && row.metric === metric);
+  const find = (grouping, metric) => rows.filter((row) => row.grouping === grouping && row.metric === metric);
 
   // Rates whose denominator counts samples and whose numerator counts some of them.
   const COUNTED = new Set(["base_rate", "selection_rate", "spared_rate", "coverage", "true_positive_rate",
@@ -119,9 +121,9 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   const section = [...report.querySelectorAll("section")].find(
     (one) => one.querySelector("h2")?.textContent === "Rates by group");
   const shown = section.querySelector("caption span").textContent;
-  const pairs = attributes.flatMap((attribute) => metrics.map((metric) => ({ attribute, metric })));
+  const pairs = groupings.flatMap((grouping) => metrics.map((metric) => ({ grouping, metric })));
   const choice = {
-    ...(pairs.find((one) => `${data.words[one.metric][0]} by ${one.attribute}` === shown) ?? pairs[0]),
+    ...(pairs.find((one) => `${data.words[one.metric][0]} by ${nameOf(one.grouping)}` === shown) ?? pairs[0]),
     order: "estimate descending",
     numbers: "estimate descending",
     threshold: 0,
@@ -301,7 +303,10 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   const selects = [];
 
   function makeSelect(label, name, options) {
-    const select = make("select", { name, onchange: () => { choice[name] = select.value; show(); } },
+    const select = make("select", { name, onchange: () => {
+      choice[name] = name === "grouping" ? Number(select.value) : select.value;
+      show();
+    } },
       ...options.map(([value, text]) => make("option", { value }, text)));
     selects.push(select);
     return make("label", {}, label, select);
@@ -315,7 +320,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     ["group ascending", "name"], ["group descending", "name, reversed"], ["n descending", "most samples first"],
     ["n ascending", "fewest samples first"]];
   const titles = metrics.map((metric) => [metric, data.words[metric][0]]);
-  const groupings = attributes.map((attribute) => [attribute, `by ${attribute}`]);
+  const byGrouping = groupings.map((grouping) => [grouping, `by ${nameOf(grouping)}`]);
 
   function setOrder(order) {
     choice.order = order;
@@ -326,16 +331,16 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
 
   const ratesFrame = section.querySelector(".frame");
   ratesFrame.before(make("div", { class: "controls", role: "group", "aria-label": "What is shown" },
-    makeSelect("Rate", "metric", titles), makeSelect("Groups", "attribute", groupings),
+    makeSelect("Rate", "metric", titles), makeSelect("Groups", "grouping", byGrouping),
     makeSelect("Order", "order", ORDERS), makeButton("Save as CSV", () => saveTable("rates",
-      sortRows(find(choice.attribute, choice.metric), choice.order).map((row) => ({ attribute: row.attribute,
+      sortRows(find(choice.grouping, choice.metric), choice.order).map((row) => ({ grouping: nameOf(row.grouping),
         group: row.group, rate: row.metric, samples: row.n, estimate: row.estimate, low: row.low, high: row.high }))))));
 
   function showChosenRates() {
     const [title, meaning] = data.words[choice.metric];
-    const list = find(choice.attribute, choice.metric);
-    const reference = find(OVERALL, choice.metric)[0]?.estimate ?? null;
-    showRates(ratesFrame, list, reference, `${title} by ${choice.attribute}`, meaning, setOrder);
+    const list = find(choice.grouping, choice.metric);
+    const reference = find(ALL, choice.metric)[0]?.estimate ?? null;
+    showRates(ratesFrame, list, reference, `${title} by ${nameOf(choice.grouping)}`, meaning, setOrder);
   }
 
   // All rates at a glance.
@@ -344,14 +349,14 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     (one) => one.querySelector("h2")?.textContent === "All rates at a glance").querySelector(".frame");
 
   function showGlance() {
-    const ofAttribute = gaps.filter((gap) => gap.attribute === choice.attribute);
+    const ofGrouping = gaps.filter((gap) => gap.grouping === choice.grouping);
     const axisOf = (metric, list) => makeAxis(list.map((row) => row.estimate), data.words[metric][2]);
-    const large = (metric) => find(choice.attribute, metric).filter((row) => !row.is_small);
-    const first = ofAttribute[0].metric;
+    const large = (metric) => find(choice.grouping, metric).filter((row) => !row.is_small);
+    const first = ofGrouping[0].metric;
     const head = [make("th", { scope: "col" }, "Rate"),
       make("th", { scope: "col" }, drawTicks(axisOf(first, large(first)), data.words[first][2])),
       make("th", { scope: "col" }, "Widest gap")];
-    const body = ofAttribute.map((gap) => {
+    const body = ofGrouping.map((gap) => {
       const [title, meaning, isShare] = data.words[gap.metric];
       const list = sortRows(large(gap.metric), "estimate descending");
       const mark = markRows(list);
@@ -362,11 +367,11 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
       const ends = drawTicks(axis, isShare).children;
       const about = axis.low === 0 && axis.high === 1 ? meaning
         : `${meaning}; axis from ${ends[0].textContent} to ${ends[4].textContent}`;
-      const reference = find(OVERALL, gap.metric)[0]?.estimate ?? null;
+      const reference = find(ALL, gap.metric)[0]?.estimate ?? null;
       return make("tr", {}, makeCell("th", title, about), make("td", {}, drawPicture(axis, dots, reference)),
         makeValue(gap.gap, gap.gap_low, gap.gap_high, isShare, " points"));
     });
-    makeTable(glance, `Gaps by ${choice.attribute}`, "Groups that are large enough to be compared.", head, body, true);
+    makeTable(glance, `Gaps by ${nameOf(choice.grouping)}`, "Groups that are large enough to be compared.", head, body, true);
   }
 
   // The numbers.
@@ -374,21 +379,21 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   const numbers = [...report.querySelectorAll("section")].find(
     (one) => one.querySelector("h2")?.textContent === "The numbers").querySelector(".frame");
   numbers.before(make("div", { class: "controls" }, makeButton("Save as CSV", () => saveTable("numbers",
-    rows.map((row) => ({ attribute: row.attribute, group: row.group, rate: row.metric, samples: row.n,
+    rows.map((row) => ({ grouping: nameOf(row.grouping), group: row.group, rate: row.metric, samples: row.n,
       estimate: row.estimate, low: row.low, high: row.high }))))));
 
   function showNumbers() {
     const setNumbers = (order) => { choice.numbers = order; showNumbers(); };
     const order = choice.numbers.replace(/^estimate /, `${choice.metric} `);
     const groups = new Map();
-    for (const row of rows.filter((one) => one.attribute === choice.attribute)) {
+    for (const row of rows.filter((one) => one.grouping === choice.grouping)) {
       if (!groups.has(row.group)) groups.set(row.group, { group: row.group, n: 0, by: {} });
       const group = groups.get(row.group);
       group.n = Math.max(group.n, row.n);
       group.by[row.metric] = row;
     }
     const overall = { group: OVERALL, n: 0, by: {} };
-    for (const row of rows.filter((one) => one.attribute === OVERALL)) {
+    for (const row of rows.filter((one) => one.grouping === ALL)) {
       overall.n = Math.max(overall.n, row.n);
       overall.by[row.metric] = row;
     }
@@ -402,7 +407,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
         return one === undefined ? makeCell("td", "–")
           : makeValue(one.estimate, one.low, one.high, data.words[metric][2]);
       })));
-    makeTable(numbers, `By ${choice.attribute}`, "With intervals.", head, body, false);
+    makeTable(numbers, `By ${nameOf(choice.grouping)}`, "With intervals.", head, body, false);
   }
 
   // Another threshold: rates from counts by score and outcome. A bin counts scores above its lower
@@ -443,7 +448,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   }
 
   const recounted = () => {
-    const list = scores.filter((row) => row.attribute === choice.attribute);
+    const list = scores.filter((row) => row.grouping === choice.grouping);
     const groups = [...new Set(list.map((row) => row.group))];
     return [recount(OVERALL, list), ...groups.map((group) => recount(group, list.filter((row) => row.group === group)))];
   };
@@ -464,16 +469,16 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
         "A threshold that is chosen on these data shows its gap on other data only."),
       make("div", { class: "controls" }, make("label", {}, "Threshold", slider),
         makeSelect("Rate", "metric", titles.filter(([metric]) => metric in RECOUNTED)),
-        makeSelect("Groups", "attribute", groupings),
+        makeSelect("Groups", "grouping", byGrouping),
         makeButton("Save as CSV", () => saveTable("threshold", recounted().map((row) => ({
-          attribute: choice.attribute, group: row.group, rate: row.metric, threshold: thresholds[choice.threshold],
+          grouping: nameOf(choice.grouping), group: row.group, rate: row.metric, threshold: thresholds[choice.threshold],
           samples: row.n, estimate: row.estimate }))))),
       summary, frame);
     section.after(scoresSection);
     scoresSection.show = () => {
       const threshold = writeThreshold(thresholds[choice.threshold]);
       slider.setAttribute("aria-valuetext", `scores above ${threshold}`);
-      const isCounted = choice.metric in RECOUNTED && scores.some((row) => row.attribute === choice.attribute);
+      const isCounted = choice.metric in RECOUNTED && scores.some((row) => row.grouping === choice.grouping);
       frame.hidden = !isCounted;
       if (!isCounted) {
         summary.textContent = "This rate or grouping is not counted by score. Choose another one.";
@@ -485,7 +490,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
       const gap = large.length > 1 ? write(Math.max(...large) - Math.min(...large), true) : "–";
       summary.textContent = `Scores above ${threshold} are selected. ${title}: ${writeValue(all.estimate, true)} of all ` +
         `${writeCount(all.n)} samples that count; widest gap ${gap} percentage points.`;
-      showRates(frame, list, all.estimate, `${title} by ${choice.attribute}, scores above ${threshold}`, meaning, setOrder);
+      showRates(frame, list, all.estimate, `${title} by ${nameOf(choice.grouping)}, scores above ${threshold}`, meaning, setOrder);
     };
   }
 
@@ -493,15 +498,15 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     if (scoresSection) scoresSection.show();
   }
 
-  let shownAttribute = null;
+  let shownGrouping = null;
 
   function show() {
     const at = document.activeElement;
     const place = at && at.closest(".frame") ? [at.closest(".frame"), at.textContent.trim()] : null;
     for (const select of selects) select.value = choice[select.name];
     showChosenRates();
-    if (shownAttribute !== choice.attribute) showGlance();
-    shownAttribute = choice.attribute;
+    if (shownGrouping !== choice.grouping) showGlance();
+    shownGrouping = choice.grouping;
     showNumbers();
     showThreshold();
     // The head that was pressed is made again, and keeps the focus.

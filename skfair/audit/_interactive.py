@@ -6,8 +6,9 @@ from importlib.resources import files
 from skfair._utils.checks import argument_error
 from skfair.audit._formats import encode_document
 from skfair.audit._sentences import describe_metric, describe_quantity
+from skfair.audit._tables import OVERALL, Grouping, list_groupings, read_grouping
 
-_COLUMNS = ["attribute", "group", "metric", "n", "estimate", "low", "high", "is_small"]
+_COLUMNS = ["grouping", "group", "metric", "n", "estimate", "low", "high", "is_small"]
 
 
 def add_script(page, report, summary=None):
@@ -22,12 +23,16 @@ def add_script(page, report, summary=None):
         name: [*describe_metric(name, report.reading.burden), describe_quantity(name).is_share]
         for name in report.frame["metric"].unique()
     }
+    groupings = [Grouping(OVERALL), *list_groupings(report.frame)]
     scores = None
     if report.counts_samples and report.reliability is not None:
-        scores = report.reliability[["attribute", "group", "bin_low", "bin_high", "n", "estimate"]]
+        scores = _number_groupings(report.reliability.assign(stratum=""), groupings)
+        scores = scores[["grouping", "group", "bin_low", "bin_high", "n", "estimate"]]
+    gaps = _number_groupings(report.gaps, groupings)
     content = {
-        "rates": report.frame[_COLUMNS],
-        "gaps": report.gaps[["attribute", "metric", "gap", "gap_low", "gap_high"]],
+        "groupings": [*map(str, groupings)],
+        "rates": _number_groupings(report.frame, groupings)[_COLUMNS],
+        "gaps": gaps[["grouping", "metric", "gap", "gap_low", "gap_high"]],
         "words": words,
         "scores": scores,
         "min_group_size": report.min_group_size,
@@ -42,3 +47,10 @@ def add_script(page, report, summary=None):
         f"<script>{script}</script>\n</main>"
     )
     return page.replace("</main>", scripts)
+
+
+def _number_groupings(frame, groupings):
+    """A table with the place of the grouping of each row, as names may look alike."""
+    places = {grouping: place for place, grouping in enumerate(groupings)}
+    rows = frame[["attribute", "stratum"]].to_dict("records")
+    return frame.assign(grouping=[places[read_grouping(row)] for row in rows])

@@ -46,6 +46,7 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import (
     OVERALL,
+    Grouping,
     adjust_differences,
     adverse_impact,
     find_spared,
@@ -95,9 +96,9 @@ class FairnessReport(ReportData):
     frame : DataFrame
         One row for each metric of each group, see :meth:`to_frame`.
     gaps : DataFrame
-        One row for each metric of each attribute: the largest difference between two groups that
-        are not small, the smallest ratio, their limits, the groups furthest apart, and whether the
-        gap ``is_significant``.
+        One row for each metric of each attribute, and within each ``stratum``: the largest
+        difference between two groups that are not small, the smallest ratio, their limits, the
+        groups furthest apart, and whether the gap ``is_significant``.
     task : {"classification", "regression", "clustering"}
         Task of the predictions.
     n_samples : int
@@ -150,7 +151,7 @@ class FairnessReport(ReportData):
     Attributes
     ----------
     attributes : list of str
-        Names of the groupings: every attribute, and all together.
+        Names of the attributes, and of all together.
     findings : list of str
         The main results, in two or three sentences.
     open_questions : list of str
@@ -175,7 +176,7 @@ class FairnessReport(ReportData):
 
     @property
     def attributes(self) -> list[str]:
-        """Names of the groupings: every attribute, and all together."""
+        """Names of the attributes, and of all together."""
         return [name for name in self.frame["attribute"].unique().tolist() if name != OVERALL]
 
     @cached_property
@@ -206,8 +207,9 @@ class FairnessReport(ReportData):
         -------
         frame : DataFrame
             One row for each metric of each group: ``attribute`` ("overall" for all samples),
-            ``group``, ``metric``, ``n`` (the unweighted number of samples that it is a mean over),
-            ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
+            ``stratum`` ("" for all strata), ``group``, ``metric``, ``n`` (the unweighted number of
+            samples that it is a mean over), ``interval`` (how limits are computed), ``estimate``,
+            ``low``, ``high``; the
             ``difference`` to the reference group and the ``ratio``, each with its limits; the
             ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
             ``is_small`` and ``is_reference``. Where the decision is a burden, ratios of selection
@@ -241,8 +243,9 @@ class FairnessReport(ReportData):
         Returns
         -------
         table : DataFrame
-            One row for each group, attribute and rate (``selection_rate``, that of each class, or
-            ``scoring_rate``), with ``n``, ``n_selected``, ``estimate`` and the columns above. They
+            One row for each group, attribute, ``stratum`` and rate (``selection_rate``, that of
+            each class, or ``scoring_rate``), with ``n``, ``n_selected``, ``estimate`` and the
+            columns above. They
             are nan for groups that ``is_excluded`` marks. It is empty if the report has no such
             rate.
 
@@ -621,11 +624,12 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
                 "overlap. Leave it out, or sample_weight, clusters, models of groups and top(k)."
             )
         thresholds = tabulate_thresholds(columns, audit.pos_label, by, level, audit.min_group_size)
+    by_grouping = {Grouping(name): groups for name, groups in by.items()}
     if strata is not None:
-        by = by | stratify_groupings(by, strata.codes, strata)
+        by_grouping |= stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators,
-        by,
+        by_grouping,
         samples.weights,
         settings.reference,
         level,

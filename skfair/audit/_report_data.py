@@ -42,7 +42,7 @@ class ReportData(PageReport):
     @property
     @abstractmethod
     def attributes(self) -> list[str]:
-        """Names of the groupings: every attribute, and all together."""
+        """Names of the attributes, and of all together."""
 
     @property
     @abstractmethod

@@ -25,6 +25,7 @@ from skfair.audit._predictions import are_probabilities
 from skfair.audit._protection import check_minimum, protect_groups
 from skfair.audit._tables import (
     OVERALL,
+    Grouping,
     count_missing,
     exclude_missing,
     groupings,
@@ -241,19 +242,20 @@ def sums_suffice(task: str, columns: dict[str, np.ndarray], metrics: Metrics) ->
 
 def make_tables(
     estimators: dict[str, Callable],
-    by: dict[str, Groups],
+    by: dict[Grouping, Groups],
     weights: np.ndarray,
     reference: dict[str, GroupName] | None,
     level: float,
     min_group_size: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows and gaps of all groupings, and rows of all samples."""
-    chosen = _check_reference(reference, list(by))
+    attributes = [one.attribute for one in by if not one.stratum]
+    chosen = _check_reference(reference, attributes)
     overall = next(iter(by.values())).merge(OVERALL)
     # Warn of uneven weights once, and not for each metric.
     estimate_means(np.ones(len(weights)), None, overall, weights)
     with mute_warnings(UserWarning):
-        groups = {OVERALL: overall} | by
+        groups = {Grouping(OVERALL): overall} | by
         return tabulate_report(estimators, groups, weights, level, min_group_size, chosen)
 
 
@@ -282,8 +284,8 @@ def estimate_balance(
 
 def _check_reference(
     reference: dict[str, GroupName] | None, attributes: list[str]
-) -> dict[str, GroupName]:
-    """Reference groups by attribute, as text."""
+) -> dict[Grouping, GroupName]:
+    """Reference groups by attribute, whatever the stratum."""
     if reference is not None and not isinstance(reference, Mapping):
         raise argument_error(
             f"reference must be a dict of attributes to groups, such as {{{attributes[0]!r}: "
@@ -296,4 +298,4 @@ def _check_reference(
             f"reference must map attributes to groups, but {unknown} are not attributes; the "
             f"attributes are {attributes}."
         )
-    return chosen
+    return {Grouping(name): group for name, group in chosen.items()}

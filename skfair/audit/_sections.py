@@ -58,15 +58,18 @@ from skfair.audit._sentences import (
     value_cell,
 )
 from skfair.audit._tables import (
+    GROUPING,
     IMPACT_RATES,
     OUTCOME_SHARE,
     OVERALL,
-    STRATUM_SEPARATOR,
+    Grouping,
     find_spared,
     groups_like_unknown,
     has_impact_ratio,
     is_about_outcomes,
     is_missing_group,
+    list_groupings,
+    read_grouping,
     single_attributes,
 )
 from skfair.audit._thresholds import describe_thresholds, threshold_tables
@@ -166,7 +169,7 @@ def _describe_sample(report: ReportData) -> str:
     """Sentence on the number of samples and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")["estimate"]
     names = dict.fromkeys([*report.attributes, *report.hidden])
-    last = [name for name in names if STRATUM_SEPARATOR not in name][-1]
+    last = [*names][-1]
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     n_groups += report.hidden.get(last, [0])[0]
     quantities = {
@@ -200,20 +203,20 @@ def _count_without_group(report: ReportData, attribute: str) -> int:
 def _find_small_groups(report: ReportData) -> dict[str | tuple[str, str], None]:
     """The groups that are too small to be compared by any metric.
 
-    They are labels, and pairs with the attribute where several attributes have the label.
+    They are labels, and pairs with the grouping where several groupings have the label.
     """
-    is_small = report.frame.groupby(["attribute", "group"], sort=False)["is_small"].all()
+    frame = report.frame[report.frame["attribute"] != OVERALL]
+    is_small = frame.groupby([*GROUPING, "group"], sort=False)["is_small"].all()
     counts = is_small.index.get_level_values("group").value_counts()
-    small = [one for one in is_small.index[is_small] if one != ("overall", "overall")]
+    small = ((str(Grouping(*by)), group) for *by, group in is_small.index[is_small])
     return {(by, group) if counts[group] > 1 else group: None for by, group in small}
 
 
-def find_left_out(frame: pd.DataFrame, gap: pd.Series) -> list[str]:
-    """Names of the groups that a gap does not compare, since its rate counts too few samples."""
-    groups = frame.loc[frame["attribute"] == gap["attribute"], "group"]
-    rows = find_rows(frame, gap["attribute"], gap["metric"])
-    compared = {*rows.loc[~rows["is_small"], "group"]}
-    return [group for group in dict.fromkeys(groups) if group not in compared]
+def find_left_out(rows: pd.DataFrame, metric: str) -> list[str]:
+    """Names of the groups in rows of one grouping of which a metric counts too few samples."""
+    is_compared = (rows["metric"] == metric) & ~rows["is_small"]
+    compared = {*rows.loc[is_compared, "group"]}
+    return [group for group in dict.fromkeys(rows["group"]) if group not in compared]
 
 
 OUTCOME_SELECTION = (
@@ -246,7 +249,7 @@ def _describe_gap(report: ReportData, gap: pd.Series) -> str:
     if is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         rounded = "" if gap["gap"] == 0.0 else " up to rounding"
-        text = f"{title} ({meaning}) is equal{rounded} by {gap['attribute']}: {equal}"
+        text = f"{title} ({meaning}) is equal{rounded} by {read_grouping(gap)}: {equal}"
         if gap["gap_high"] > 0.0:
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."
@@ -257,11 +260,12 @@ def _describe_gap(report: ReportData, gap: pd.Series) -> str:
         quantity = quantity._replace(counted=f"{quantity.counted} whose outcome is known")
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
     size = quantity.size(*read_limited(gap, "gap"))
-    text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
+    by = str(read_grouping(gap))
+    text = f"{title} ({meaning}) differs most by {by}: {values}, {size}"
     text += state_ratio(report, gap)
     named = _find_small_groups(report)  # by the first finding
-    by = gap["attribute"]
-    left_out = find_left_out(report.frame, gap)
+    frame = report.frame
+    left_out = find_left_out(frame[(frame[GROUPING] == gap[GROUPING]).all(axis=1)], name)
     text += left_out_clause(one for one in left_out if not {one, (by, one)} & named.keys())
     if not gap["is_significant"]:
         text += f"; {chance_clause(report, gap)}"
@@ -283,7 +287,7 @@ def four_fifths_clause(gap: Any, frame: pd.DataFrame) -> str:
     if gap["ratio_high"] < FOUR_FIFTHS:
         return "below four fifths"
     if gap["ratio_low"] >= FOUR_FIFTHS:
-        rows = find_rows(frame, gap["attribute"], gap["metric"])
+        rows = find_rows(frame, read_grouping(gap), gap["metric"])
         rows = rows[~rows["is_small"] & (rows["impact_ratio_low"] < FOUR_FIFTHS)]
         others = join_names(map(repr, rows["group"]))
         return "not below four fifths" + f", which is undecided for {others}" * len(others[:1])
@@ -310,7 +314,7 @@ def open_questions(report: ReportData) -> list[str]:
         )
     primary = primary_metrics(report.gaps)
     for gap in report.gaps.dropna(subset=["gap"]).to_dict("records"):
-        name, by = gap["metric"], gap["attribute"]
+        name, by = gap["metric"], read_grouping(gap)
         quantity = report_quantity(report, name)
         if name in primary and is_zero_gap(quantity, gap, find_ends(report, gap)):
             possible = _possible_gap_clause(quantity, gap)
@@ -365,10 +369,10 @@ def open_questions(report: ReportData) -> list[str]:
 def _describe_small_groups(report: ReportData) -> Iterator[str]:
     """Sentences that name the small groups of each attribute."""
     small = report.frame[report.frame["is_small"]]
-    for attribute, rows in small.groupby("attribute", sort=False):
+    for grouping, rows in small.groupby(GROUPING, sort=False):
         sizes = rows.groupby("group", sort=False)["n"].min()
         listed = join_names([f"{group} (as few as {n:.0f})" for group, n in sizes.items()], 8)
-        about = f"groups by {attribute} that are too small for some rates"
+        about = f"groups by {Grouping(*grouping)} that are too small for some rates"
         verb = "What is so of" if is_about_outcomes(report.frame) else "How the model treats"
         yield f"{verb} {about}: {listed}."
 
@@ -385,11 +389,13 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     gaps = find_headline_gaps(report)
     tables = tabulate_rates(report)
-    attributes = report.attributes
+    groupings = list_groupings(report.frame)
     names = report.frame["metric"].unique()
-    main = next(key for key in tables if key[0] == attributes[-1])
+    # By all attributes together, or where the widest gap is.
+    last = Grouping(report.attributes[-1])
+    main = next(key for key in tables if key[0] == last)
     if gaps[0] is not None:
-        main = tuple(gaps[0][["attribute", "metric"]])
+        main = read_grouping(gaps[0]), gaps[0]["metric"]
     strip = render_strip(list_main_numbers(report, tables, main, gaps[0]))
     yield "", [*describe_front(report, gaps), strip]
     note = Markup(
@@ -401,7 +407,7 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     yield "All rates at a glance", [glance_table(report, tables, main[0])]
     groups = [row["group"] for row in largest_groups(tables[main])]
     has_unknown = report.n_without_outcome > 0
-    numbers = rate_table(tables, main[0], names, [OVERALL, *groups], has_unknown)
+    numbers = rate_table(tables, main[0], names, groups, has_unknown)
     yield "The numbers", [numbers]
     if len(adjusted := _adjusted_differences(report)):
         strata = list(_stratum_tables(report))
@@ -415,13 +421,13 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     yield "What these data cannot decide", [report.open_questions]
     # Folded: the other tables, what was read, and how intervals are computed.
     within_strata = []
-    for attribute in attributes:
-        inside = [] if attribute == main[0] else [glance_table(report, tables, attribute)]
-        inside += [metric_table(report, tables, key) for key in tables if key[0] == attribute]
-        if STRATUM_SEPARATOR in attribute:
+    for grouping in groupings:
+        inside = [] if grouping == main[0] else [glance_table(report, tables, grouping)]
+        inside += [metric_table(report, tables, key) for key in tables if key[0] == grouping]
+        if grouping.stratum:
             within_strata += inside
         else:
-            yield Folded(f"By {attribute}: differences and ratios"), inside
+            yield Folded(f"By {grouping}: differences and ratios"), inside
     if within_strata:
         yield Folded("Within strata: differences and ratios"), within_strata
     spared = find_spared(report)
@@ -475,10 +481,10 @@ def _impact_tables(
         if not is_counted and not report.assumption:
             note += " Rates are weighted, so that no number of samples belongs to them."
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
-        for attribute in report.attributes:
-            if STRATUM_SEPARATOR in attribute and report.counts_samples:
+        for grouping in list_groupings(frame):
+            if grouping.stratum and report.counts_samples:
                 continue  # one table has all strata
-            rows = find_rows(frame, attribute, metric).to_dict("records")
+            rows = find_rows(frame, grouping, metric).to_dict("records")
             cells = []
             for row in largest_groups(rows):
                 line = (
@@ -490,7 +496,7 @@ def _impact_tables(
                     _four_fifths_verdict(row),
                 )
                 cells.append((line, False))
-            yield f"{name} by {attribute}", note, titles, cells
+            yield f"{name} by {grouping}", note, titles, cells
             note = ""  # of all tables of the metric
 
 
@@ -532,11 +538,9 @@ def _adverse_impact_tables(
     )
     comparisons: tuple[str, ...] = ("Impact ratio", "Below four fifths in these data")
     comparisons += ("Standard deviations, by itself", "P-value, by itself", "P-value, adjusted")
-    for (metric, attribute), rows in report.adverse_impact().groupby(
-        ["metric", "attribute"], sort=False
-    ):
-        if STRATUM_SEPARATOR in attribute:
-            continue  # one table has all strata
+    table = report.adverse_impact()
+    outside = table[table["stratum"] == ""]  # one table has all strata
+    for (metric, attribute), rows in outside.groupby(["metric", "attribute"], sort=False):
         caption = f"Adverse impact by {attribute}: {report_quantity(report, metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = largest_groups(rows.to_dict("records"))
@@ -550,16 +554,13 @@ def _stratum_tables(
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Yield one table of all strata for each attribute and rate: rates, difference and p-value."""
     table = report.adverse_impact()
-    names = table["attribute"].str.partition(STRATUM_SEPARATOR)
-    table = table.assign(base=names[0], stratum=names[2])
     note = (
         "Each group of a stratum against that of the largest rate there. Groups with less than "
         f"{100 * report.min_share:g} % of the samples of their stratum are left out. P-value: "
         "Fisher's exact test, two-sided, of a row by itself."
     )
-    for (metric, base), rows in table[table["stratum"] != ""].groupby(
-        ["metric", "base"], sort=False
-    ):
+    inside_strata = table[table["stratum"] != ""]
+    for (metric, attribute), rows in inside_strata.groupby(["metric", "attribute"], sort=False):
         quantity = report_quantity(report, metric)
         titles: tuple[str, ...] = (
             "Stratum",
@@ -576,7 +577,7 @@ def _stratum_tables(
                 others = inside[inside["group"] != first["group"]].to_dict("records")
                 cells += [(_stratum_cells(quantity, stratum, row, first), False) for row in others]
         if cells:
-            yield f"{quantity.noun.capitalize()} by {base} within strata", note, titles, cells
+            yield f"{quantity.noun.capitalize()} by {attribute} within strata", note, titles, cells
             note = ""  # of all tables
 
 
@@ -818,10 +819,11 @@ def model_card_sections(report: ReportData) -> Iterator[tuple[str, list[list | t
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *sources]]
     rates = tabulate_rates(report)
     tables = []
-    for attribute in report.attributes:
-        groups = report.frame.loc[report.frame["attribute"] == attribute, "group"].unique()
-        has_unknown = report.n_without_outcome > 0
-        tables.append(rate_table(rates, attribute, names, [OVERALL, *groups], has_unknown))
+    has_unknown = report.n_without_outcome > 0
+    for grouping, rows in report.frame.groupby(GROUPING, sort=False):
+        if grouping[0] != OVERALL:
+            groups = rows["group"].unique()
+            tables.append(rate_table(rates, Grouping(*grouping), names, groups, has_unknown))
     yield "Quantitative analyses", [report.findings, *tables]
     yield "Caveats and recommendations", [report.open_questions]
 
@@ -848,8 +850,9 @@ def summary_sections(report):
     sections = [(heading, tabulate_facts(_summary_facts(report, table))[1])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
-    for (metric, attribute), rows in table.groupby(["metric", "attribute"], sort=False):
-        sections.append((f"By {attribute}", [_summary_table(report, metric, attribute, rows)]))
+    for (metric, *by), rows in table.groupby(["metric", *GROUPING], sort=False):
+        grouping = Grouping(*by)
+        sections.append((f"By {grouping}", [_summary_table(report, metric, grouping, rows)]))
     return [*sections, tabulate_facts(page_facts(report))]
 
 
@@ -929,19 +932,21 @@ def _missing_count_text(report: ReportData, attribute: str) -> str:
     return "too few to be published:" if n is None else f"{n:,}"
 
 
-def _summary_table(report: ReportData, metric: str, attribute: str, rows: pd.DataFrame) -> tuple:
-    """Table of the rates and impact ratios of the categories of one attribute."""
+def _summary_table(
+    report: ReportData, metric: str, grouping: Grouping, rows: pd.DataFrame
+) -> tuple:
+    """Table of the rates and impact ratios of the categories of one grouping."""
     title, meaning = describe_metric(metric)
     noun = describe_quantity(metric).noun
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
-    missing = _missing_count_text(report, attribute)
+    missing = _missing_count_text(report, grouping.attribute)
     note += f"is highest. {missing} applicants of unknown category are left out."
     titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
     cells = [
         (_summary_cells(row, best), row["impact_ratio"] == 1.0) for row in rows.to_dict("records")
     ]
-    return f"{title} and impact ratio by {attribute}", note, titles, cells
+    return f"{title} and impact ratio by {grouping}", note, titles, cells
 
 
 def _summary_cells(row: dict, best: pd.DataFrame) -> tuple:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,35 @@ if TYPE_CHECKING:
 
 OVERALL = "overall"
 """Name of the grouping of all samples."""
+
+
+class Grouping(NamedTuple):
+    """What a table divides samples by: an attribute or all of them, perhaps within a stratum.
+
+    Its text is such as "sex" or "sex | region = north".
+    """
+
+    attribute: str
+    stratum: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.attribute} | {self.stratum}" if self.stratum else self.attribute
+
+
+GROUPING = [*Grouping._fields]
+"""Columns of a table that name the grouping of a row."""
+
+
+def read_grouping(row: Any) -> Grouping:
+    """Return the grouping of a row of a table."""
+    return Grouping(row["attribute"], row["stratum"])
+
+
+def list_groupings(frame: pd.DataFrame) -> list[Grouping]:
+    """Return the groupings of a table in their order, but for that of all samples."""
+    rows = frame.loc[frame["attribute"] != OVERALL, GROUPING].drop_duplicates()
+    return [Grouping(*row) for row in rows.itertuples(index=False)]
+
 
 OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate", "coverage")
 """Metrics of outcomes; the first that a report has is its main metric."""
@@ -128,22 +157,13 @@ def groups_like_unknown(frame: pd.DataFrame) -> list:
     return [(attribute, group, int(n)) for (attribute, group), n in sizes.items()]
 
 
-STRATUM_SEPARATOR = " | "
-"""Between the name of an attribute and that of a stratum."""
-
-
 def stratify_groupings(
     by_name: dict[str, Groups], codes: np.ndarray, strata: Groups
-) -> dict[str, Groups]:
-    """The groupings within each stratum, by names such as "sex | region = north".
+) -> dict[Grouping, Groups]:
+    """The groupings within each stratum.
 
     `codes` are the strata of the samples, `strata` the groups with their labels.
     """
-    if wrong := [name for name in by_name if STRATUM_SEPARATOR in name]:
-        raise ValueError(
-            f"With control_features no attribute may have {STRATUM_SEPARATOR!r} in its name; "
-            f"rename {wrong[0]!r}."
-        )
     within = {}
     for code in np.unique(codes):
         text = _stratum_text(strata, code)
@@ -157,9 +177,7 @@ def stratify_groupings(
                 ranks=groups.ranks,
                 multiplicity=groups.multiplicity,
             )
-            within[f"{name}{STRATUM_SEPARATOR}{text}"] = members.select(
-                np.flatnonzero(members.counts)
-            )
+            within[Grouping(name, text)] = members.select(np.flatnonzero(members.counts))
     return within
 
 
@@ -179,8 +197,7 @@ def is_about_outcomes(frame: pd.DataFrame) -> bool:
 
 
 def single_attributes(attributes: list[str]) -> list[str]:
-    """Names of groupings by one attribute, without that of the combinations of all, and strata."""
-    attributes = [name for name in attributes if STRATUM_SEPARATOR not in name]
+    """Names of groupings by one attribute, without that of the combinations of all."""
     *single, last = attributes
     is_combined = len(single) > 1 and last == group_text(tuple(single))
     return single if is_combined else attributes
@@ -390,7 +407,7 @@ def significance_mask(compared: list[tuple[Estimates, np.ndarray]], level: float
 
 def tabulate_report(
     estimators: dict[str, Callable],
-    groupings: dict[str, Groups],
+    groupings: dict[Grouping, Groups],
     weights: np.ndarray,
     level: float,
     min_group_size: int,
@@ -404,12 +421,12 @@ def tabulate_report(
     """
     # Estimate each metric for each grouping, and count the tables that share the error.
     estimated = {
-        attribute: {name: estimator(groups, weights) for name, estimator in estimators.items()}
-        for attribute, groups in groupings.items()
+        grouping: {name: estimator(groups, weights) for name, estimator in estimators.items()}
+        for grouping, groups in groupings.items()
     }
     tables = [
-        (attribute, name)
-        for attribute, metrics in estimated.items()
+        (grouping.attribute, name)
+        for grouping, metrics in estimated.items()
         for name, (_, present) in metrics.items()
         if len(present) > 1
     ]
@@ -418,10 +435,10 @@ def tabulate_report(
     rows = []
     gaps = []
     compared = []
-    for attribute, groups in groupings.items():
+    for grouping, groups in groupings.items():
         names = np.array([group_text(name) for name in groups.names], dtype=object)
-        metrics = estimated[attribute]
-        reference = _reference_group(names, metrics, attribute, min_group_size, chosen)
+        metrics = estimated[grouping]
+        reference = _reference_group(names, metrics, grouping, min_group_size, chosen)
         for name, (estimates, present) in metrics.items():
             if estimates is None:
                 continue
@@ -429,12 +446,15 @@ def tabulate_report(
             n = _group_sizes(estimates)
             at = np.flatnonzero(present == reference)
             joint = bonferroni_level(level, len(present), len(tables))
-            reference_level = level if attribute in chosen else joint
+            reference_level = level if grouping in chosen else joint
             columns = comparison_columns(
                 estimates, level, at[0] if len(at) else None, reference_level
             )
-            by, metric = (np.full(len(n), text, dtype=object) for text in (attribute, name))
-            about = {"attribute": by, "group": names[present], "metric": metric, "n": n}
+            by, stratum, metric = (
+                np.full(len(n), text, dtype=object) for text in (*grouping, name)
+            )
+            about = {"attribute": by, "stratum": stratum, "group": names[present]}
+            about |= {"metric": metric, "n": n}
             about["interval"] = np.full(len(n), estimates.interval, dtype=object)
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
             is_missing = np.array([is_missing_group(group) for group in names[present]])
@@ -448,15 +468,15 @@ def tabulate_report(
             if has_impact_ratio(name):
                 _use_impact_ratios(columns, marks["is_reference"])
             rows.append(about | columns | marks)
-            if attribute == OVERALL:
+            if grouping.attribute == OVERALL:
                 continue
             # Its gap, among the groups that are large enough.
             compared.append((estimates, np.flatnonzero(n >= min_group_size)))
             gap = gap_row(estimates, level, compared[-1][1], names[present])
             if has_impact_ratio(name) and gap["lowest"] is not None:
                 gap |= _find_impact_ratio(columns, names[present], gap)
-            gaps.append({"attribute": attribute, "metric": name, **gap})
-    gap_names = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
+            gaps.append({**grouping._asdict(), "metric": name, **gap})
+    gap_names = [*GROUPING, "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
     gap_names += ["ratio", "ratio_low", "ratio_high"]
     gaps = pd.DataFrame(gaps, columns=gap_names)
     gaps["is_significant"] = significance_mask(compared, level)
@@ -468,16 +488,16 @@ def tabulate_report(
 def _reference_group(
     names: np.ndarray,
     metrics: dict[str, tuple[Estimates | None, np.ndarray]],
-    attribute: str,
+    grouping: Grouping,
     min_group_size: int,
     chosen: dict,
 ) -> int:
     """The chosen group, else that of the highest selection rate, prediction or number."""
-    if attribute in chosen:
-        at = np.flatnonzero(names == group_text(chosen[attribute]))
+    if grouping in chosen:
+        at = np.flatnonzero(names == group_text(chosen[grouping]))
         if not len(at):
             raise argument_error(
-                f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "
+                f"reference names the group {chosen[grouping]!r} of {grouping}, but its groups "
                 f"are {names.tolist()}."
             )
         return at[0]
@@ -542,20 +562,17 @@ def adverse_impact(
     """
     rows = frame[(frame["attribute"] != OVERALL) & frame["metric"].map(has_impact_ratio)]
     tables = []
-    for _, group_rows in rows.groupby(["metric", "attribute"], sort=False):
-        table = group_rows[["attribute", "group", "metric", "n"]].reset_index(drop=True)
+    for (_, attribute, stratum), group_rows in rows.groupby(["metric", *GROUPING], sort=False):
+        table = group_rows[[*GROUPING, "group", "metric", "n"]].reset_index(drop=True)
         table["n"] = table["n"].astype(int)
         table["n_selected"] = (
             (group_rows["n"] * group_rows["estimate"]).round().astype(int).to_numpy()
         )
         table["estimate"] = table["n_selected"] / table["n"]
         # A stratum is judged by its own samples.
-        is_stratum = STRATUM_SEPARATOR in group_rows["attribute"].iloc[0]
-        n_all = table["n"].sum() if is_stratum else n_samples
+        n_all = table["n"].sum() if stratum else n_samples
         table["is_excluded"] = table["n"] < min_share * n_all
-        is_best_hidden = group_rows["impact_ratio"].isna().all() and (
-            group_rows["attribute"].iloc[0] in hidden
-        )
+        is_best_hidden = group_rows["impact_ratio"].isna().all() and attribute in hidden
         compared = _compare_groups(table.assign(is_excluded=True) if is_best_hidden else table)
         tables.append(table.join(compared))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -645,8 +662,6 @@ def adjust_differences(
     reference that the data chose, and not the user for one of the attributes `named_references`,
     may be any group, so all pairs of groups share the error.
     """
-    names = frame["attribute"].str.partition(STRATUM_SEPARATOR)
-    frame = frame.assign(attribute=names[0], stratum=names[2])
     rows = []
     cells = []
     n_comparisons = 0

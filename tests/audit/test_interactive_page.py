@@ -94,7 +94,7 @@ def test_counts_by_score_give_the_rates_of_every_threshold():
     audit, truth, score, groups = draw_audit()
     numbers = read_numbers(audit.report().to_html(interactive=True))
     counts = pd.DataFrame(numbers["scores"])
-    assert {*counts} == {"attribute", "group", "bin_low", "bin_high", "n", "estimate"}
+    assert {*counts} == {"grouping", "group", "bin_low", "bin_high", "n", "estimate"}
     assert counts["n"].sum() == len(truth) and len(counts) == 12 * 10
     for threshold in np.unique(counts["bin_low"])[1:]:
         above = counts[counts["bin_low"] >= threshold]

@@ -118,7 +118,7 @@ def test_the_schema_check_finds_violations():
         ),
         (lambda text: "[]", "this is other JSON"),
         (lambda text: text.replace("skfair.FairnessReport", "other"), "this is other JSON"),
-        (lambda text: text.replace('"version": 6', '"version": 9'), "has version 9"),
+        (lambda text: text.replace('"version": 7', '"version": 9'), "has version 9"),
         (lambda text: text.replace('"gaps"', '"gap"'), "must have the fields gaps"),
         (lambda text: None, "but it is neither"),
     ],

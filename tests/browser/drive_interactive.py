@@ -42,8 +42,9 @@ READ_ALL = """(async () => {
   const select = (one, name) => one.querySelector(`select[name=${name}]`);
   const values = control => [...control.options].map(option => option.value);
   const result = [];
-  for (const attribute of values(select(rates, 'attribute'))) {
-    set(select(rates, 'attribute'), attribute, 'change');
+  for (const option of [...select(rates, 'grouping').options]) {
+    const attribute = option.textContent.replace('by ', '');
+    set(select(rates, 'grouping'), option.value, 'change');
     for (const metric of values(select(rates, 'metric'))) {
       set(select(rates, 'metric'), metric, 'change');
       save(rates);
@@ -253,7 +254,7 @@ def read_groups(page):
 
 def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     page.choose("metric", "accuracy")
-    page.choose("attribute", "one")
+    page.choose("grouping", "1")
     assert page.evaluate(CAPTION) == "Accuracy by one"
     page.choose("order", "group ascending")
     names = read_groups(page)
@@ -298,7 +299,7 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     )
     page.send_key("Enter")
     numbers = pd.read_csv(page.wait_for_download("numbers.csv"))
-    assert set(numbers["attribute"]) == {"overall", "one", "two", "one × two"}
+    assert set(numbers["grouping"]) == {"overall", "one", "two", "one × two"}
 
 
 def test_arrows_go_from_dot_to_dot(page, shown_file):
