@@ -130,7 +130,7 @@ rates.loc[[*metrics, "positive_predictive_value"], "estimate"].round(3)
 #        "error_rate_parity", unless false positive and false negative rates are equal
 #    * - predictive parity (equal precision)
 #      - People who are selected: does a selection mean the same for each group? The constraint is
-#        ``RateParity("precision")``.
+#        "precision_parity".
 #      - "equalized_odds", unless there are no false positives
 #    * - "error_rate_parity"
 #      - Errors of both kinds, which offset each other.

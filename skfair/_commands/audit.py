@@ -31,7 +31,7 @@ from skfair._commands.options import (
 )
 from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
-from skfair._utils.checks import check_choice, check_tolerance, join_names
+from skfair._utils.checks import Registry, check_choice, check_tolerance, join_names
 from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
@@ -47,6 +47,7 @@ from skfair.constraints import (
 )
 from skfair.metrics import GroupMetric, Rate
 from skfair.metrics._rates import RATES_BY_ANY_NAME
+from skfair.metrics._synonyms import SYNONYMS, find_synonym
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -269,9 +270,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
         certify, kinds, repeated=repeated, takes_probability=True, takes_outcomes=True
     )
     add = certify.add_argument
-    names = sorted(AUDITED_CONSTRAINTS)
-    about = f"one of {join_names(names, 20)} (default demographic_parity)"
-    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    _add_constraint_option(certify, AUDITED_CONSTRAINTS)
     about = "column of the probability of the positive class, of --constraint calibration"
     add("--probability", metavar="COLUMN", help=about)
     add_tolerance_options(certify)
@@ -287,6 +286,12 @@ def add_certify_options(certify: ArgumentParser) -> None:
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=_run_certify)
+
+
+def _add_constraint_option(command: ArgumentParser, constraints: Registry) -> None:
+    """Add the option of what is compared, by its name."""
+    about = f"one of {join_names(sorted(constraints), 30)} (default demographic_parity)"
+    command.add_argument("--constraint", default="demographic_parity", metavar="NAME", help=about)
 
 
 def add_verify_options(verify: ArgumentParser) -> None:
@@ -449,10 +454,14 @@ def _read_constraint(options: Namespace) -> Constraint:
             check_choice("--metric", options.metric or rate, RATES_BY_ANY_NAME)
             return name(options.metric or rate, bound)
     if options.metric is not None:
+        meant = find_synonym(options.metric, SYNONYMS)
+        named = None if meant is None else meant.constraint
+        advice = named if named in AUDITED_CONSTRAINTS else "equal_opportunity"
         raise ValueError(
-            "--metric names the rate of --minimum or --maximum; leave it out, and compare another "
-            "rate by --constraint, such as equal_opportunity."
+            "--metric names the rate of --minimum or --maximum; leave it out, and compare "
+            f"{options.metric if advice == named else 'another rate'} by --constraint {advice}."
         )
+    check_choice("--constraint", options.constraint, AUDITED_CONSTRAINTS)
     constraint = AUDITED_CONSTRAINTS[options.constraint]()
     if options.interval and options.constraint == "demographic_parity":
         constraint = RateParity("coverage")
@@ -489,9 +498,7 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     add_column_options(command, ["classification"], repeated=repeated)
     add = command.add_argument
     add("--margin", type=float, required=True, help="how much worse it may be, such as 0.01")
-    names = sorted(CONSTRAINTS)
-    about = f"one of {join_names(names, 20)} (default demographic_parity)"
-    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    _add_constraint_option(command, CONSTRAINTS)
     add("--ratios", action="store_true", help="compare ratios of rates, not their differences")
     about = "accuracy, another name, or a function such as mine:profit (default accuracy)"
     add("--performance", default="accuracy", metavar="NAME", help=about)
@@ -516,6 +523,7 @@ def _run_alternatives(options: Namespace) -> int:
     for model in models:
         check_column_options(model)
     resolve_output(options)
+    check_choice("--constraint", options.constraint, CONSTRAINTS)
     constraint = CONSTRAINTS[options.constraint]()
     if options.ratios:
         if "ratio" not in constraint.get_params():

@@ -37,7 +37,7 @@ from skfair._utils.checks import check_choice, join_names, mute_warnings
 from skfair._utils.fit import lock_file, write_text
 from skfair.audit._bins import Bins
 from skfair.audit._protection import check_minimum
-from skfair.constraints import applicable_constraint_names
+from skfair.constraints import CONSTRAINTS_ON_DECISIONS
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import rename_attributes, seal
 
@@ -158,7 +158,7 @@ def _feed_file(options: Namespace) -> _Series:
     """Feed the file to a monitor, which is new or that of the state."""
     check_level(options.confidence, "--confidence")
     if options.constraint is not None:
-        check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
+        check_choice("--constraint", options.constraint, CONSTRAINTS_ON_DECISIONS)
     stored = None
     renamed: list[str] = []
     if options.state is not None and options.state.exists():

@@ -40,8 +40,19 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
+from skfair.constraints._rates import (
+    F1ScoreParity,
+    JaccardScoreParity,
+    MaximumRate,
+    MinimumRate,
+    NegativePredictiveValueParity,
+    PrecisionParity,
+    RateParity,
+    TreatmentEquality,
+)
 from skfair.metrics._rates import refuse_sets_metric
+from skfair.metrics._registry import Metric
+from skfair.metrics._scoring import make_limit_metric
 from skfair.metrics._synonyms import NOT_CALIBRATION
 
 PARTIAL_CRITERIA = Registry(
@@ -63,6 +74,11 @@ CONSTRAINTS = Registry(
         "false_positive_rate_parity": FalsePositiveRateParity,
         "equalized_odds": EqualizedOdds,
         "error_rate_parity": ErrorRateParity,
+        "precision_parity": PrecisionParity,
+        "negative_predictive_value_parity": NegativePredictiveValueParity,
+        "f1_score_parity": F1ScoreParity,
+        "jaccard_score_parity": JaccardScoreParity,
+        "treatment_equality": TreatmentEquality,
         "mean_parity": MeanParity,
         "mean_error_parity": MeanErrorParity,
         "loss_parity": LossParity,
@@ -88,6 +104,20 @@ _CLASSES = {kind.__name__: kind for kind in CONSTRAINTS.values()} | {
 
 AUDITED_CONSTRAINTS = Registry({**CONSTRAINTS, "calibration": Calibration}, constraint_hint)
 """Constraints of claims by name: those of fits, and on calibration."""
+
+CONSTRAINTS_ON_DECISIONS = Registry(
+    {name: kind for name, kind in CONSTRAINTS.items() if kind.applies_to == ("decisions",)},
+    constraint_hint,
+)
+"""Constraints that only count decisions, as of monitors, by name."""
+
+
+@make_limit_metric.register(str)
+def _make_limit_metric(name: str, confidence_level: float) -> Metric:
+    """The upper confidence limit of the gap of a constraint, by its name."""
+    constraint = resolve_name(AUDITED_CONSTRAINTS, name, "metric")
+    return make_limit_metric(constraint, confidence_level)
+
 
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 ConstraintLike = ConstraintName | Constraint | list[str | Constraint] | tuple[str | Constraint, ...]

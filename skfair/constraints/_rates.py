@@ -151,6 +151,45 @@ class RateParity(ConstraintOnRate):
     direction: Direction | None = None
 
 
+class NamedRateParity(ConstraintOnRate):
+    """Base of parities of a fixed rate, which have a name: as `RateParity` of the rate."""
+
+    @property
+    def name(self) -> str:
+        """What reports and messages call the constraint."""
+        return join_name(self, type(self).__name__)
+
+
+class PrecisionParity(NamedRateParity):
+    """Equal precision (predictive parity), "precision_parity"."""
+
+    rate = "positive_predictive_value"
+
+
+class NegativePredictiveValueParity(NamedRateParity):
+    """Equal negative predictive values, "negative_predictive_value_parity"."""
+
+    rate = "negative_predictive_value"
+
+
+class F1ScoreParity(NamedRateParity):
+    """Equal F1 scores, "f1_score_parity"."""
+
+    rate = "f1_score"
+
+
+class JaccardScoreParity(NamedRateParity):
+    """Equal Jaccard scores, "jaccard_score_parity"."""
+
+    rate = "jaccard_score"
+
+
+class TreatmentEquality(NamedRateParity):
+    """Equal ratios of false negatives to false positives, "treatment_equality"."""
+
+    rate = "treatment_equality"
+
+
 @make_constructor
 class BoundedRate(ConstraintOnRate):
     """Base of the bounds on the rate of every group, which bind a single group too."""

@@ -731,9 +731,10 @@ def make_scorer(
     metric : str, Rate, GroupMetric, callable or Constraint
         With a transform or a group what is compared, as in :func:`group_report`: "recall",
         "f1_score", "brier_score", or a function of :mod:`sklearn.metrics`. With a confidence level
-        a constraint, as ``EqualOpportunity()``. Otherwise what compares groups itself: the name of
-        a metric or its function, or a function with a direction, called as ``metric(y_true,
-        response, sensitive_features=, sample_weight=)`` and with ``pos_label=`` of two classes.
+        a constraint, as ``EqualOpportunity()``, or its name. Otherwise what compares groups itself:
+        the name of a metric or its function, or a function with a direction, called as
+        ``metric(y_true, response, sensitive_features=, sample_weight=)`` and with ``pos_label=`` of
+        two classes.
     transform : {"difference", "ratio", "group_min", "group_max"}, default=None
         How the values of the groups become one number.
     group : label or tuple of labels, default=None
@@ -894,6 +895,8 @@ def _scorer_hint(scoring: str | Callable, scorers: dict[str, str]) -> str:
     synonym = find_synonym(scoring.removeprefix("neg_"), COMPARISONS)
     if synonym is None:
         return spelling_hint(scoring, known)
+    if synonym.rate:
+        return f" Make a scorer by make_scorer({synonym.rate!r}, transform='difference')."
     if synonym.metric is None:
         return " No such metric is offered; make a scorer of your own by make_scorer."
     name = next(name for name, key in scorers.items() if key == synonym.metric)

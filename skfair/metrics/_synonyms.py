@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Synonym(NamedTuple):
     """The constraint and the metric that a name means, or what there is no constraint on.
 
-    An ``explanation`` says why.
+    An ``explanation`` says why. The ``rate`` is what is compared where no metric has a name.
     """
 
     constraint: str | None
@@ -17,6 +17,7 @@ class Synonym(NamedTuple):
     is_ratio: bool = False
     not_offered: str = ""
     explanation: str = ""
+    rate: str = ""
 
 
 _SELECTION = Synonym("demographic_parity", "demographic_parity_difference")
@@ -38,12 +39,15 @@ _ACCURACY_RATIO = Synonym("error_rate_parity")
 _MEANS = Synonym("mean_parity", "mean_score_difference")
 _LOSSES = Synonym("loss_parity", "loss_parity_difference")
 _LARGEST_LOSS = Synonym("BoundedGroupLoss(upper_bound)", "largest_group_loss")
-_PRECISION = Synonym('RateParity("positive_predictive_value")')
-_NEGATIVE_PREDICTIONS = Synonym('RateParity("negative_predictive_value")')
-_FALSE_DISCOVERIES = Synonym('RateParity("false_discovery_rate")')
-_FALSE_OMISSIONS = Synonym('RateParity("false_omission_rate")')
-_F1 = Synonym('RateParity("f1_score")')
-_JACCARD = Synonym('RateParity("jaccard_score")')
+_PRECISION = Synonym("precision_parity", rate="precision")
+_NEGATIVE_PREDICTIONS = Synonym(
+    "negative_predictive_value_parity", rate="negative_predictive_value"
+)
+_FALSE_DISCOVERIES_RATIO = Synonym('RateParity("false_discovery_rate")')
+_FALSE_OMISSIONS_RATIO = Synonym('RateParity("false_omission_rate")')
+_F1 = Synonym("f1_score_parity", rate="f1_score")
+_JACCARD = Synonym("jaccard_score_parity", rate="jaccard_score")
+_TREATMENT = Synonym("treatment_equality", rate="treatment_equality")
 _AREAS = Synonym(
     None, not_offered="balanced accuracy, correlations or areas under curves of each group"
 )
@@ -123,10 +127,10 @@ COMPARISONS = {
     "average_abs_odds_difference": _ODDS,
     "error_rate_difference": _ERRORS,
     "error_rate_ratio": _ERRORS_RATIO,
-    "false_discovery_rate_difference": _FALSE_DISCOVERIES,
-    "false_discovery_rate_ratio": _FALSE_DISCOVERIES,
-    "false_omission_rate_difference": _FALSE_OMISSIONS,
-    "false_omission_rate_ratio": _FALSE_OMISSIONS,
+    "false_discovery_rate_difference": _PRECISION,
+    "false_discovery_rate_ratio": _FALSE_DISCOVERIES_RATIO,
+    "false_omission_rate_difference": _NEGATIVE_PREDICTIONS,
+    "false_omission_rate_ratio": _FALSE_OMISSIONS_RATIO,
     "consistency": _INDIVIDUALS,
     # aequitas.bias.Bias, columns of disparities
     "pprev_disparity": _SELECTION_RATIO,
@@ -136,8 +140,8 @@ COMPARISONS = {
     "tnr_disparity": _FALSE_POSITIVES_COMPLEMENTS_RATIO,
     "precision_disparity": _PRECISION,
     "npv_disparity": _NEGATIVE_PREDICTIONS,
-    "fdr_disparity": _FALSE_DISCOVERIES,
-    "for_disparity": _FALSE_OMISSIONS,
+    "fdr_disparity": _FALSE_DISCOVERIES_RATIO,
+    "for_disparity": _FALSE_OMISSIONS_RATIO,
     # aequitas.fairness.Fairness, measures
     "Impact Parity": _SELECTION,
     "TPR Parity": _OPPORTUNITY,
@@ -147,8 +151,15 @@ COMPARISONS = {
     "Equalized Odds": _ODDS,
     "Precision Parity": _PRECISION,
     "NPV Parity": _NEGATIVE_PREDICTIONS,
-    "FDR Parity": _FALSE_DISCOVERIES,
-    "FOR Parity": _FALSE_OMISSIONS,
+    "FDR Parity": _PRECISION,
+    "FOR Parity": _NEGATIVE_PREDICTIONS,
+    # Constraints without a metric of their name
+    "precision_parity": _PRECISION,
+    "predictive_parity": _PRECISION,
+    "negative_predictive_value_parity": _NEGATIVE_PREDICTIONS,
+    "f1_score_parity": _F1,
+    "jaccard_score_parity": _JACCARD,
+    "treatment_equality": _TREATMENT,
     # C. Dwork et al., "Fairness through awareness", ITCS 2012
     "statistical_parity": _SELECTION,
 }
@@ -175,8 +186,8 @@ SYNONYMS = COMPARISONS | {
     "error_rate": _ERRORS,
     "positive_predictive_value": _PRECISION,
     "negative_predictive_value": _NEGATIVE_PREDICTIONS,
-    "false_discovery_rate": _FALSE_DISCOVERIES,
-    "false_omission_rate": _FALSE_OMISSIONS,
+    "false_discovery_rate": _PRECISION,
+    "false_omission_rate": _NEGATIVE_PREDICTIONS,
     "base_rate": _BASE_RATES,
     # sklearn.metrics, functions and names of scorers
     "accuracy": _ERRORS,
@@ -197,6 +208,23 @@ SYNONYMS = COMPARISONS | {
     "matthews_corrcoef": _AREAS,
     "roc_auc": _AREAS,
     "roc_auc_score": _AREAS,
+    # Names of rates in this package, and short ones
+    "acceptance_rate": _SELECTION,
+    "positive_rate": _SELECTION,
+    "sensitivity": _OPPORTUNITY,
+    "hit_rate": _OPPORTUNITY,
+    "miss_rate": _OPPORTUNITY,
+    "specificity": _FALSE_POSITIVES,
+    "fall_out": _FALSE_POSITIVES,
+    "tpr": _OPPORTUNITY,
+    "fnr": _OPPORTUNITY,
+    "fpr": _FALSE_POSITIVES,
+    "tnr": _FALSE_POSITIVES,
+    "ppv": _PRECISION,
+    "fdr": _PRECISION,
+    "npv": _NEGATIVE_PREDICTIONS,
+    "for": _NEGATIVE_PREDICTIONS,
+    "accuracy_parity": _ERRORS,
     # Metrics of this package, of constraints with another name
     "mean_score_difference": _MEANS,
     "loss_parity_difference": _LOSSES,

@@ -535,3 +535,22 @@ def test_options_that_are_none_are_named(path, tmp_path, capsys, command):
     with pytest.raises(SystemExit, match="2"):
         main(["verify", str(filed), str(path)])
     assert "The field source.command of a claim" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["precision", "npv", "f1", "accuracy", "recall"])
+def test_the_message_about_a_rate_names_the_constraint_to_pass(path, rate, capsys):
+    known = ["--target", "y", "--tolerance", "0.3"]
+    advised = []
+    for option in ("--metric", "--constraint"):
+        with pytest.raises(SystemExit, match="2"):
+            run("certify", path, *known, option, rate)
+        message = capsys.readouterr().err
+        advised.append(re.search(r"(?:--constraint |mean ')(\w+)'?[.?]", message)[1])
+    assert advised[0] == advised[1]
+    assert run("certify", path, *known, "--constraint", advised[0]) in (0, 1, 3)
+    page = ["--time", "month", "--out", str(path.with_name("m.html"))]
+    with pytest.raises(SystemExit, match="2"):
+        run("monitor", path, *known, *page, "--constraint", rate)
+    assert f"Did you mean '{advised[0]}'" in capsys.readouterr().err
+    if rate != "f1":  # whose monitor is refused
+        assert run("monitor", path, *known, *page, "--constraint", advised[0]) in (0, 1, 3)

@@ -74,7 +74,7 @@ def test_a_column_names_the_file(run):
         dict(zip(names, expected, strict=True))
     )
     _, results = run("report", *QUARTERS[1:3], *COLUMNS, "--control", "file")
-    assert {"sex | file = q2.csv", "sex | file = q3.json"} <= {*results["frame"]["attribute"]}
+    assert {*results["frame"]["stratum"]} == {"", "file = q2.csv", "file = q3.json"}
     # A file's own column of this name is read.
     TABLE.assign(file=TABLE["sex"]).to_csv("own.csv", index=False)
     shutil.copy("own.csv", "own2.csv")

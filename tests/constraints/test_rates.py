@@ -1,6 +1,7 @@
 """Constraints on any rate: parity, floors and ceilings."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -19,6 +20,9 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
 )
 from skfair.constraints import (
+    CONSTRAINTS as NAMED,
+)
+from skfair.constraints import (
     DemographicParity,
     EqualOpportunity,
     MaximumRate,
@@ -26,10 +30,12 @@ from skfair.constraints import (
     RateParity,
     check_constraint,
 )
+from skfair.constraints._rates import NamedRateParity
 from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.metrics import RATES, Rate, group_report
-from skfair.metrics._rates import find_rate, is_share
+from skfair.metrics import RATES, Rate, get_scorer, group_report, make_scorer
+from skfair.metrics._rates import RATE_SYNONYMS, find_rate, is_share
+from skfair.metrics._synonyms import SYNONYMS
 from skfair.monitoring import GapMonitor
 from skfair.surrogates import Sigmoid
 from tests.audit.doors import certify_model, certify_predictions
@@ -97,6 +103,88 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
     assert pd.DataFrame(ConstraintSystem((floor,)).report_columns(scores))[
         "estimate"
     ].tolist() == pytest.approx(rates.tolist())
+
+
+def draw_gaps(seed):
+    """Gaps of all rates between two groups of drawn outcomes and decisions, by numpy."""
+    rng = np.random.default_rng(seed)
+    y, decisions = rng.random((2, 200)) < 0.4
+    groups = rng.choice(["a", "b"], 200)
+    gaps = {}
+    for name, rate in RATES.items():
+        tables = zip(rate.numerator, rate.denominator, strict=True)
+        masks = (y & decisions, ~y & decisions, y & ~decisions, ~y & ~decisions)
+        counts = [
+            [np.array([n * (mask & (groups == g)).sum() for n in pair]) for g in "ab"]
+            for pair, mask in zip(tables, masks, strict=True)
+        ]
+        (hits, n), (other_hits, other_n) = np.sum(counts, axis=0)
+        gaps[name] = abs(hits / n - other_hits / other_n)
+    return (y, decisions, groups), gaps
+
+
+def find_name(gap, gaps_by_name):
+    """Names of the constraints with a gap in every draw."""
+    return [name for name, gaps in gaps_by_name.items() if np.allclose(gaps, gap, atol=1e-12)]
+
+
+def test_every_gap_of_a_rate_has_one_name_and_messages_know_it():
+    draws = [draw_gaps(seed) for seed in range(3)]
+    on_decisions = [name for name, kind in NAMED.items() if kind.applies_to == ("decisions",)]
+    gaps_by_name = {
+        name: [
+            bind(NAMED[name](), y, groups).value(np.where(decisions, 1.0, -1.0))
+            for (y, decisions, groups), _ in draws
+        ]
+        for name in on_decisions
+    }
+    single = {name: one for name, one in gaps_by_name.items() if not NAMED[name].rates_by_cell}
+    for rate in {*RATES} - {"base_rate"}:  # no model changes base rates
+        (name,) = find_name([gaps[rate] for _, gaps in draws], single)
+        if rate not in NAMED:
+            with pytest.raises(ValueError, match=f"Did you mean '{name}'"):
+                certify_predictions(
+                    [0, 1], [0, 1], sensitive_features=["a", "b"], constraint=rate, tolerance=0.1
+                )
+    for other, rate in RATE_SYNONYMS.items():
+        (name,) = find_name([gaps[rate] for _, gaps in draws], single)
+        assert SYNONYMS[other].constraint == name
+
+
+@pytest.mark.parametrize("name", [one for one in NAMED if issubclass(NAMED[one], NamedRateParity)])
+def test_a_named_rate_is_certified_monitored_and_scored_as_its_parity(name):
+    X, y, groups = make_data(3000)
+    decisions = (X @ [1.0, -0.5, 0.2, 0.0] > 0).astype(int)
+    rate = NAMED[name]().compared_rate
+    settings = {"sensitive_features": groups, "tolerance": 0.2}
+    claims = [
+        certify_predictions(y.astype(int), decisions, constraint=one, **settings)
+        for one in (name, RateParity(rate.name))
+    ]
+    assert claims[0].findings == claims[1].findings
+    assert claims[0].metric == claims[1].metric
+    if name in ("f1_score_parity", "treatment_equality"):  # no means, and no shares of samples
+        with pytest.raises(ValueError, match="unlike F1 and treatment equality"):
+            GapMonitor(name, tolerance=0.2).update(y, decisions, sensitive_features=groups)
+    else:
+        monitors = [
+            GapMonitor(one, tolerance=0.2).update(y, decisions, sensitive_features=groups)
+            for one in (name, RateParity(rate.name))
+        ]
+        pd.testing.assert_frame_equal(monitors[0].to_frame(), monitors[1].to_frame())
+    model = LogisticRegression().fit(X, y)
+    scores = [
+        make_scorer(one, confidence_level=0.9)(model, X, y, sensitive_features=groups)
+        for one in (name, RateParity(rate.name))
+    ]
+    assert scores[0] == scores[1] < 0.0
+    with pytest.raises(ValueError, match="make_scorer") as caught:
+        get_scorer(f"neg_{name}")
+    call = re.search(r"make_scorer\('(\w+)', transform='(\w+)'\)", str(caught.value))
+    advised = make_scorer(call[1], transform=call[2])
+    bound = bind(RateParity(rate.name), y, groups)
+    expected = bound.value(np.where(model.predict(X), 1.0, -1.0))
+    assert advised(model, X, y, sensitive_features=groups) == pytest.approx(-expected)
 
 
 def test_a_cost_by_hand():
