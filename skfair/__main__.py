@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"a command is missing, one of {names}; --help says what each of them does")
     for name, (module, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
-        command.set_defaults(parser=command)
+        command.set_defaults(parser=command, arguments=arguments)
         # Its module imports pandas and scikit-learn, for which others need not wait.
         if name in arguments[:1]:
             module = importlib.import_module(f"skfair._commands.{module}")  # type: ignore[assignment]

@@ -88,6 +88,21 @@ def read_columns(paths, names, encoding=None, sheet=None):
     return table
 
 
+def list_columns(paths, encoding=None, sheet=None):
+    """Return the names of the columns of a file, or of the first of several files or folders."""
+    path = next(iter(list_files(paths).values()))
+    if _is_parquet(path):
+        return [str(name) for name in open_blocks(path).columns]
+    if is_spreadsheet(path):
+        return [str(name) for name in read_sheet(path, sheet).columns]
+    with _explain_text_errors(path, encoding):
+        if encoding is None:
+            _refuse_binary(path)
+        if _holds_records(path):
+            return [*_load_records(path, encoding)[1]]
+        return _read_header(path, partial(_open_text, path, encoding))[0]
+
+
 def _warn_of_copy(table: pd.DataFrame, lengths: dict[str, int]) -> None:
     """Warn of a file whose rows are those of all the others, which it may have been made from."""
     last = np.cumsum([*lengths.values()])
@@ -306,14 +321,7 @@ def _read_csv_columns(
     label: str | None,
 ) -> pd.DataFrame:
     """Columns of a CSV file, as text."""
-    # Detect the separator, check every line, then parse the columns.
-    with open_text() as lines:
-        # Lines that the separator is detected from.
-        first_lines = list(islice(lines, 100))
-        _refuse_line_before_header(first_lines, path)
-        separator = _detect_separator(first_lines)
-    with open_text() as lines:
-        header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
+    header, separator = _read_header(path, open_text)
     names = _check_names(header, names, path, label)
     places = [header.index(name) for name in names]
     with open_text() as lines:
@@ -329,6 +337,20 @@ def _read_csv_columns(
             na_values=[""],
         )
     return table[places].set_axis(names, axis=1)
+
+
+def _read_header(
+    path: Path, open_text: Callable[[], AbstractContextManager[TextIO]]
+) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV file and its separator, after checking each line."""
+    with open_text() as lines:
+        # Lines that the separator is detected from.
+        first_lines = list(islice(lines, 100))
+        _refuse_line_before_header(first_lines, path)
+        separator = _detect_separator(first_lines)
+    with open_text() as lines:
+        header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
+    return header, separator
 
 
 def _refuse_line_before_header(lines: list[str], path: Path) -> None:
@@ -348,8 +370,8 @@ def _holds_records(path: Path) -> bool:
     return re.match(rb'\s*\[?\s*\{\s*"', content) is not None
 
 
-def _read_records(path, names, encoding, label):
-    """Columns of an array of JSON records, or of a record on each line, as text."""
+def _load_records(path, encoding):
+    """Return the records of a file of JSON, and the names of their columns."""
     with _open_text(path, encoding) as lines:
         text = lines.read()
     try:
@@ -369,7 +391,12 @@ def _read_records(path, names, encoding, label):
             f"{path} must have a JSON record for each row, but it has an entry for each column, as "
             "DataFrame.to_json() writes it. Write it by to_json(orient='records')."
         )
-    known = dict.fromkeys(name for one in records for name in one)
+    return records, dict.fromkeys(name for one in records for name in one)
+
+
+def _read_records(path, names, encoding, label):
+    """Columns of an array of JSON records, or of a record on each line, as text."""
+    records, known = _load_records(path, encoding)
     names = _check_names(known, names, path, label)
     columns = {name: [_entry_text(one.get(name)) for one in records] for name in names}
     return pd.DataFrame(columns, dtype=object)

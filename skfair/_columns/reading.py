@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 
 from skfair._groups.groups import normalize_label, sort_labels
 from skfair._groups.known import MISSING_MARKS, is_like_unknown
-from skfair._utils.checks import argument_error, join_names
+from skfair._utils.checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -371,6 +372,12 @@ _SEXES = [
 """Ways to write women and men, in lower case."""
 
 
+def is_sex(labels: Iterable[Label]) -> bool:
+    """Return whether labels are women and men, as "f" and "m"."""
+    words = {str(one).strip().casefold() for one in labels}
+    return all(words & one for one in _SEXES)
+
+
 def _refuse_two_notations_of_groups(name: str, labels: list[str]) -> None:
     """Raise for labels that may be two notations of a group: f and female, B and Black."""
     sexes = [[x for x in labels if x.strip().casefold() in same] for same in _SEXES]
@@ -495,11 +502,54 @@ def find_label(label: Label | None, column: pd.Series) -> Label | None:
         return None
     # The class as text, then as the number or boolean that the text spells.
     known = column.unique().tolist()
-    for written in (label, parse_column(pd.Series([label])).iloc[0]):
+    spelled = parse_column(pd.Series([label])).iloc[0]
+    for written in (label, spelled):
         if written in known:
             return known[known.index(written)]
+    if may_have_no_sample(label, known):
+        warn(
+            f"No entry of {column.name!r} is {label!r}: all {len(column):,} are {known[0]!r}, so "
+            "that no sample is selected. If some are, check the spelling of the positive class."
+        )
+        return label if isinstance(known[0], str) else spelled
     classes = join_names(repr(str(value)) for value in known)
     raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
+
+
+_MIN_MISSPELLED = 0.85
+"""Similarity from which two labels look like spellings of one: "aproved" and "approved" have .93,
+"approved" and "not approved" .8."""
+
+
+def may_have_no_sample(label: Label, known: list[Label]) -> bool:
+    """Return whether a class may occur nowhere since all entries are of the other class.
+
+    That is so in a month without a selected sample. A label that looks like a slip in the
+    spelling of the only class is refused, and so is a word where the class is a number.
+    """
+    if len(known) != 1:
+        return False
+    (other,) = known
+    if not isinstance(other, str):
+        return holds_numbers(parse_column(pd.Series([label])))
+    first = normalize_label(label)
+    second = normalize_label(other)
+    if first != second and second.endswith(first):  # such as "approved" of "unapproved"
+        return True
+    return SequenceMatcher(None, first, second).ratio() < _MIN_MISSPELLED
+
+
+def find_success(classes: Iterable[Label]) -> Label | None:
+    """Return the class that means success by a usual word, as "yes"; None unless it is clear."""
+    usual = [one for one in classes if str(one).casefold() in _AFFIRMATIVE | _ACCEPTED]
+    others = [one for one in classes if str(one).casefold() in _NEGATIVE | _REJECTED]
+    return usual[0] if len(usual) == 1 and others else None
+
+
+def are_decisions(classes: Iterable[Label]) -> bool:
+    """Return whether classes are words for decisions, as "approved" and "denied"."""
+    words = {str(one).casefold() for one in classes}
+    return bool(words & _ACCEPTED and words & _REJECTED)
 
 
 def check_counts(column: pd.Series, name: str) -> pd.Series:

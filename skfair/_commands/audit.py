@@ -14,7 +14,9 @@ from pathlib import Path
 from shlex import join, split
 from typing import TYPE_CHECKING
 
+from skfair._commands.listing import list_file, names_no_column
 from skfair._commands.options import (
+    ERROR_STATUS,
     FINDING_STATUS,
     add_column_options,
     add_output_options,
@@ -102,6 +104,9 @@ def add_report_options(report: ArgumentParser) -> None:
 
 def _run_report(options: Namespace) -> int:
     """Write the report that the options ask for; return the exit status."""
+    if names_no_column(options) and options.json is None:
+        print(*list_file(options), sep="\n")
+        return ERROR_STATUS
     refuse_without_predictions(options)
     check_column_options(options)
     resolve_output(options)
@@ -364,6 +369,7 @@ def _run_verify(options: Namespace) -> int:
 def _parse_filed_options(file: Path, text: str) -> Namespace:
     """The options that a claim names; those that write files are left out."""
     certify = Parser()
+    certify.set_defaults(arguments=["certify", str(file), *split(text)])
     add_certify_options(certify)
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -377,7 +383,17 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
     return options
 
 
-_UNFILED_OPTIONS = {"command", "file", "json", "out", "ledger", "page", "parser", "run"}
+_UNFILED_OPTIONS = {
+    "arguments",
+    "command",
+    "file",
+    "json",
+    "out",
+    "ledger",
+    "page",
+    "parser",
+    "run",
+}
 _UNFILED_OPTIONS |= {"passed", "salt_file", "population"}
 """Options that say where results are written, and not what is claimed."""
 

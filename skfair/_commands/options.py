@@ -16,6 +16,9 @@ from skfair._columns.reading import (
     check_are_numbers,
     check_complete_column,
     fill_empty,
+    holds_numbers,
+    may_have_no_sample,
+    parse_column,
     parse_numbers,
     unify_spelling,
 )
@@ -103,17 +106,29 @@ class _AppendLabel(Action):
 def _unite_positive(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
     """The table with one label for all those of --positive, which becomes this label."""
     names = {options.prediction, getattr(options, "target", None)} & {*table}
-    occurring = {str(one) for name in names for one in table[name].dropna().unique()}
-    if absent := [one for one in options.positive if one not in occurring]:
+    by_column = [[str(one) for one in table[name].dropna().unique()] for name in names]
+    occurring = {one for classes in by_column for one in classes}
+    # A column may have one class, since no sample is selected.
+    single = [classes for classes in by_column if not {*classes} & {*options.positive}]
+    absent = [
+        label
+        for label in options.positive
+        if label not in occurring and not any(may_have_no_sample(label, one) for one in single)
+    ]
+    if absent:
         raise ValueError(
             f"--positive must name classes of the file, but {join_names(map(repr, absent))} is "
             f"none of {join_names(map(repr, sorted(occurring)))}."
         )
     union = " or ".join(options.positive)
-    united = {
-        name: table[name].mask(table[name].astype(str).isin(options.positive), union)
-        for name in names
-    }
+    united = {}
+    for name in names:
+        is_positive = table[name].astype(str).isin(options.positive)
+        column = table[name].mask(is_positive, union)
+        # Without a positive entry "0" would be read as a number, and other columns hold text.
+        if not is_positive.any() and holds_numbers(parse_column(column)):
+            column = column.mask(column.notna(), f"not {union}")
+        united[name] = column
     return table.assign(**united)
 
 
@@ -319,7 +334,8 @@ def refuse_without_predictions(options: Namespace) -> None:
     if options.target is None:
         raise ValueError(
             "One of --prediction, --interval and --target is required; name the column of "
-            "decisions, or the outcomes of data without a model."
+            "decisions, or the outcomes of data without a model. `python -m skfair report FILE` "
+            "lists the columns."
         )
     names = ("probability", "threshold", "top", "burden")
     unused = [f"--{name}" for name in names if getattr(options, name, None)]
@@ -430,6 +446,9 @@ def check_output(
 
 FINDING_STATUS, OPEN_STATUS = EXIT_STATUSES["contradicted"], EXIT_STATUSES["open"]
 """Exit statuses: something was found that needs attention; what was asked for is not shown."""
+
+ERROR_STATUS = 2
+"""Exit status without a result, as of arguments that are not complete."""
 
 
 def add_output_options(command: ArgumentParser, page: str | None = None, formats: str = "") -> None:

@@ -27,6 +27,7 @@ from skfair._columns.reading import (
     refuse_repeats,
     write_labels,
 )
+from skfair._commands.listing import refuse_other_words
 from skfair._commands.options import describe_file, read_table
 from skfair._groups.samples import cover_truth
 from skfair._utils.api import Label
@@ -102,6 +103,7 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
     refuse_one_known_class(y_true, table)
     _check_numbers(options, y_true, y_pred, y_score, weights)
     check_numbers_of_file(y_true, y_pred, y_score)
+    refuse_other_words(options, y_true, y_pred)
     classes = y_true if y_true is not None else y_pred
     positive = find_label(options.positive, classes)
     if positive is None and options.task != "regression" and pd.api.types.is_bool_dtype(classes):
