@@ -15,7 +15,7 @@ COMMANDS = {
         "search decisions in CSV or Parquet files for the subgroups that depart most",
     ),
     "certify": ("audit", "certify that decisions in a file keep a tolerance in the population"),
-    "verify": ("audit", "recompute a filed claim from the data"),
+    "verify": ("verify", "recompute a filed claim, report or answer from the data"),
     "compare": ("audit", "compare two files of predictions, such as those of two periods"),
     "alternatives": ("audit", "which of several models are less discriminatory alternatives"),
     "plan": ("plan", "number of samples that a certificate or a guaranteed fit requires"),

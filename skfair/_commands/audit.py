@@ -1,4 +1,4 @@
-"""Commands that audit files of predictions: report, subgroups, certify, verify, compare."""
+"""Commands that audit files: report, subgroups, certify, alternatives, compare."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import json
 import os
 import sys
 from argparse import Namespace
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from importlib import import_module
-from io import StringIO
 from pathlib import Path
-from shlex import join, split
+from shlex import join
 from typing import TYPE_CHECKING
 
 from skfair._commands.listing import list_file, names_no_column
@@ -31,11 +29,9 @@ from skfair._commands.options import (
     take_probability,
     write_report,
 )
-from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
 from skfair._utils.checks import Registry, check_choice, check_tolerance, join_names
 from skfair.audit._certify_in_order import certify_in_order
-from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
 from skfair.audit._ledger import check_salt
 from skfair.audit._subgroups import CALIBRATION
@@ -56,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair.audit import Claim, FairnessReport
+    from skfair.audit import Alternatives, Claim, FairnessReport
     from skfair.constraints import Constraint
 
 
@@ -92,7 +88,7 @@ def add_report_options(report: ArgumentParser) -> None:
     add_population_option(report)
     about = "largest difference of a share from --population, such as 0.05"
     add("--tolerance", type=float, help=about)
-    _add_salt_option(report, "the report states a digest of the samples")
+    add_salt_option(report, "the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
     about = "a page whose reader chooses rate, groups, order and threshold, by a script"
@@ -113,7 +109,7 @@ def _run_report(options: Namespace) -> int:
     for name, suffixes in _PAGES.items():
         if getattr(options, name) and Path(options.out or "").suffix.lower() not in suffixes:
             raise ValueError(f"--{name} is a page: --out must end in {join_names(suffixes)}.")
-    report = _build_report(options)
+    report = build_report(options, read_population(options.population))
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
     searched = [] if report.subgroups is None else report.subgroups.findings
@@ -136,10 +132,12 @@ def _write_report(report: FairnessReport, options: Namespace) -> list[str]:
     return [f"Missing in the summary: {sentence}" for sentence in missing]
 
 
-def _build_report(options: Namespace) -> FairnessReport:
+def build_report(
+    options: Namespace, population: dict[str, dict[str, float]] | None
+) -> FairnessReport:
     """The report that the options ask for."""
     metrics = [_import_metric(name) for name in options.metric]
-    audit = read_audit(options, _stated_facts(options))
+    audit = read_audit(options, {"command": _options_text(options)} | _stated_facts(options))
     level = options.confidence
     subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
     return audit.report(
@@ -150,19 +148,19 @@ def _build_report(options: Namespace) -> FairnessReport:
         subgroups=subgroups,
         by_threshold=options.by_threshold,
         title=options.title,
-        salt=_read_salt(options.salt_file),
-        population=read_population(options.population),
+        salt=read_salt(options.salt_file),
+        population=population,
         tolerance=options.tolerance,
     )
 
 
-def _add_salt_option(command: ArgumentParser, use: str) -> None:
+def add_salt_option(command: ArgumentParser, use: str) -> None:
     """Add the file of a secret, which as an option would be in the list of processes."""
     about = f"file that holds a secret text of 16 characters or more, with which {use}"
     command.add_argument("--salt-file", type=Path, metavar="FILE", help=about)
 
 
-def _read_salt(path: Path | None) -> str | None:
+def read_salt(path: Path | None) -> str | None:
     """The secret text of a file, without white space around it; None without a file."""
     if path is None:
         return None
@@ -258,7 +256,7 @@ def _run_subgroups(options: Namespace) -> int:
     return FINDING_STATUS if report.searches["n_flagged"].any() else 0
 
 
-# Claims: certify and verify.
+# Claims.
 
 
 def add_certify_options(certify: ArgumentParser) -> None:
@@ -287,7 +285,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
     add("--odds-ratio", type=float, default=1.0, help=about)
-    _add_salt_option(certify, "claim and ledger state digests of the samples")
+    add_salt_option(certify, "claim and ledger state digests of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=_run_certify)
@@ -299,20 +297,6 @@ def _add_constraint_option(command: ArgumentParser, constraints: Registry) -> No
     command.add_argument("--constraint", default="demographic_parity", metavar="NAME", help=about)
 
 
-def add_verify_options(verify: ArgumentParser) -> None:
-    """Add the options of ``python -m skfair verify`` to its parser."""
-    verify.description = (
-        "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
-        "file has the same claim, 3 if it has another one, and 2 after an error."
-    )
-    verify.usage = "%(prog)s CLAIM FILE [options]"
-    verify.add_argument("claim", type=Path, metavar="CLAIM", help="JSON that certify wrote")
-    verify.add_argument("file", type=Path, nargs=1, metavar="FILE", help="file or folder of them")
-    _add_salt_option(verify, "the claim was made")
-    add_output_options(verify)
-    verify.set_defaults(run=_run_verify)
-
-
 def _run_certify(options: Namespace) -> int:
     """Print the claim that the options ask for; return the exit status."""
     take_probability(options, [options.probability], takes_outcomes=True)
@@ -320,67 +304,11 @@ def _run_certify(options: Namespace) -> int:
     for model in list_models(options):
         check_column_options(model)
     resolve_output(options)
-    claim = _build_claim(options, read_population(options.population))
+    claim = build_claim(options, read_population(options.population))
     if options.out is not None:
         write_report(claim, options.out)
     output_results(options, [claim.reading, str(claim)], claim.to_json())
     return claim.exit_status
-
-
-def _run_verify(options: Namespace) -> int:
-    """Print whether the file has the claim that was filed; return the exit status."""
-    resolve_output(options)
-    filed, edited = read_filed_claim(options.claim)
-    if "command" not in filed.source:
-        raise ValueError(
-            f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
-            "state the options. Pass others to skfair.audit.verify."
-        )
-    salt = _read_salt(options.salt_file)
-    check_states_digest(filed, salt)
-    repeated = _parse_filed_options(options.file[0], filed.source["command"])
-    repeated.confidence = filed.confidence_level
-    repeated.salt_file = options.salt_file
-    # The claim has the shares of its population, wherever the file of them is now.
-    population = filed.constraint["params"].get("population")
-    claim = _build_claim(repeated, population)
-    differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
-    sentences = [f"The same claim. {filed}"]
-    filed_facts = filed.source
-    changed = [
-        one
-        for one in UNCOMPARED_FACTS
-        if one != "command" and filed_facts.get(one) != claim.source.get(one)
-    ]
-    if salt is None and "salted_sha256" in filed_facts:
-        changed.append("salted_sha256")
-        sentences[0] += " Its salted digest of the samples is not checked; pass --salt-file."
-    if changed:
-        sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
-    if differences:
-        names = join_names(differences, len(differences))
-        sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
-    results = {"is_same": not differences, "differences": differences, "not_compared": changed}
-    results["text"] = " ".join(sentences)
-    output_results(options, [claim.reading, *sentences], json.dumps(results))
-    return FINDING_STATUS if differences else 0
-
-
-def _parse_filed_options(file: Path, text: str) -> Namespace:
-    """The options that a claim names; those that write files are left out."""
-    certify = Parser()
-    certify.set_defaults(arguments=["certify", str(file), *split(text)])
-    add_certify_options(certify)
-    try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            options = certify.parse_args([str(file), *split(text)])
-    except (SystemExit, ValueError):
-        raise ValueError(
-            "The field source.command of a claim must be options of `python -m skfair certify`, "
-            f"but it is {text!r}. Certify again."
-        ) from None
-    options.ledger = options.out = options.json = None
-    return options
 
 
 _UNFILED_OPTIONS = {
@@ -413,7 +341,7 @@ def _options_text(options: Namespace) -> str:
     return join(words)
 
 
-def _build_claim(
+def build_claim(
     options: Namespace,
     population: dict[str, dict[str, float]] | None = None,
 ) -> Claim:
@@ -430,7 +358,7 @@ def _build_claim(
     about = {
         "confidence_level": options.confidence,
         "ledger": options.ledger,
-        "salt": _read_salt(options.salt_file),
+        "salt": read_salt(options.salt_file),
         "min_published": options.min_published,
     }
     if len(audits) == 1:
@@ -523,22 +451,31 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     about = "given: from the most promising on; front: from the tightest on (default: no order)"
     add("--order", choices=["given", "front"], help=about)
     add("--ledger", help="file that counts attempts on the same data, which share the error")
-    _add_salt_option(command, "the ledger states digests of the samples")
+    add_salt_option(command, "the ledger states digests of the samples")
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_alternatives, probability=None)
 
 
 def _run_alternatives(options: Namespace) -> int:
     """Print which models are alternatives; return the exit status."""
+    for model in list_models(options):
+        check_column_options(model)
+    resolve_output(options)
+    answer = build_alternatives(options)
+    if options.out is not None:
+        write_report(answer, options.out)
+    output_results(options, [answer.reading, *answer.findings], answer.to_json())
+    return answer.exit_status
+
+
+def build_alternatives(options: Namespace) -> Alternatives:
+    """The answer that the options ask for: which candidates are alternatives."""
     models = list_models(options)
     if len(models) < 2:
         raise ValueError(
             "--prediction must be repeated: first the column of the model in use, then one for "
             "each candidate."
         )
-    for model in models:
-        check_column_options(model)
-    resolve_output(options)
     check_choice("--constraint", options.constraint, CONSTRAINTS)
     constraint = CONSTRAINTS[options.constraint]()
     if options.ratios:
@@ -550,8 +487,9 @@ def _run_alternatives(options: Namespace) -> int:
             "--salt-file must be passed with --ledger, whose digests it protects. Pass both, or "
             "leave --salt-file out."
         )
-    in_use, *candidates = [read_audit(model, {}) for model in models]
-    answer = in_use.alternatives(
+    facts = {"command": _options_text(options)}
+    in_use, *candidates = [read_audit(model, facts) for model in models]
+    return in_use.alternatives(
         dict(zip(options.prediction[1:], candidates, strict=True)),
         constraint,
         margin=options.margin,
@@ -560,13 +498,9 @@ def _run_alternatives(options: Namespace) -> int:
         order=options.order,
         confidence_level=options.confidence,
         ledger=options.ledger,
-        salt=_read_salt(options.salt_file),
+        salt=read_salt(options.salt_file),
         min_published=options.min_published,
     )
-    if options.out is not None:
-        write_report(answer, options.out)
-    output_results(options, [answer.reading, *answer.findings], answer.to_json())
-    return answer.exit_status
 
 
 # The comparison of two files.

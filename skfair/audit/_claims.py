@@ -431,9 +431,9 @@ def _find_damaged_values(content: Any) -> list:
     return [name for name, one in is_valid.items() if not one]
 
 
-def check_states_digest(claim: Claim, salt: str | None) -> None:
-    """Raise for a salt without a digest that it could confirm."""
-    if salt is not None and "salted_sha256" not in claim.source:
+def check_states_digest(source: dict[str, str], salt: str | None) -> None:
+    """Raise for a salt without a digest among the facts that it could confirm."""
+    if salt is not None and "salted_sha256" not in source:
         raise ValueError(
             "A salt confirms the salted digest that a claim states, but this one states none; "
             "leave the salt out, or certify again with it."

@@ -93,7 +93,7 @@ def verify(
             dict.fromkeys(edited + verify_alternatives(answer, audit, candidates, performance))
         )
     filed, edited = read_filed_claim(claim)
-    check_states_digest(filed, salt)
+    check_states_digest(filed.source, salt)
     attributes = audit.samples.groups.attributes or ()
     for name in ("tolerance", "reference"):
         bounds = filed.constraint["params"].get(name)
