@@ -146,7 +146,7 @@ class Audit(AuditData):
         ValueError
             If groups are too many, a reference does not occur, or no group can be published; or
             thresholds are asked for without scores, or subgroups are no result of a search; or the
-            shares of a population do not sum to 1, or are not those of the groups of the samples.
+            shares of a population do not sum to 1, or lack a group of the samples.
 
         Warns
         -----

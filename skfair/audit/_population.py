@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isclose
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._groups.groups import normalize_label
 from skfair._groups.known import MISSING
 from skfair._statistics.estimates import check_level
 from skfair._statistics.gaps import Verdict, find_verdict
@@ -79,7 +80,7 @@ def count_shares(audit: AuditData, population: Population) -> list[GroupShares]:
             f"attribute of sensitive_features, which has {join_names(map(repr, groups))}."
         )
     shares = (
-        _match_groups(attribute, groups[attribute], audit.empty_groups, targets)
+        _match_groups(attribute, groups[attribute], audit, targets)
         for attribute, targets in by_attribute.items()
     )
     return [one._replace(n_left_out=leaves_out * n_missing[one.attribute]) for one in shares]
@@ -88,12 +89,15 @@ def count_shares(audit: AuditData, population: Population) -> list[GroupShares]:
 def _match_groups(
     attribute: str,
     groups: Groups,
-    empty: dict[str, list[str]],
+    audit: AuditData,
     targets: dict[str, float],
 ) -> GroupShares:
-    """Samples and shares of the groups of one attribute; raise where they are not the same."""
+    """Samples and shares of the groups of one attribute; raise where a group has no share.
+
+    Groups of the population that no sample has have 0 samples.
+    """
     counts = dict(zip(map(group_text, groups.names), groups.counts.tolist(), strict=True))
-    counts |= dict.fromkeys(empty.get(attribute, ()), 0)
+    counts |= dict.fromkeys(audit.empty_groups.get(attribute, ()), 0)
     start = f"population[{attribute!r}] must have the groups of the samples"
     if lacking := [group for group in counts if group not in targets]:
         about_missing = ""
@@ -102,19 +106,39 @@ def _match_groups(
                 " Samples of unknown group are one of these: state their share, or compare the "
                 "samples of known group by missing='exclude'."
             )
+        absent = [group for group in targets if group not in counts]
+        if absent and not about_missing:
+            about_missing = (
+                f" No sample is of {join_names(map(repr, absent))}: write labels as the samples do."
+            )
         raise argument_error(
             f"{start}, but lacks {join_names(map(repr, lacking))}. Add their shares, which may be "
             f"0.{about_missing}"
         )
-    if unknown := [group for group in targets if group not in counts]:
-        raise argument_error(
-            f"{start}, {join_names(map(repr, counts))}, but also has "
-            f"{join_names(map(repr, unknown))}. Write labels as the samples do. A group that no "
-            "sample has is known if it is a category of a pandas column: pd.Categorical(labels, "
-            "categories=[...])."
-        )
+    for group in targets:
+        if group not in counts:
+            _check_may_be_empty(attribute, group, [*counts], audit.known.unknown)
+            counts[group] = 0
     values = np.array([targets[group] for group in counts], dtype=float)
     return GroupShares(attribute, [*counts], np.array([*counts.values()]), values)
+
+
+def _check_may_be_empty(
+    attribute: str, group: str, groups: list[str], unknown: Iterable[Label]
+) -> None:
+    """Raise for a group of the population that is another spelling of one that has samples."""
+    label = normalize_label(group)
+    same = [one for one in groups if normalize_label(one) == label]
+    if same:
+        raise argument_error(
+            f"population[{attribute!r}] must write labels as the samples do, but has {group!r} in "
+            f"addition to {same[0]!r}, which differs in case or spaces only. Add up their shares."
+        )
+    if label in map(normalize_label, unknown):
+        raise argument_error(
+            f"population[{attribute!r}] must have shares of known groups, but {group!r} is a label "
+            "of unknown ones. Leave it out, and divide the other shares by their sum."
+        )
 
 
 def _read_population(population: Population) -> dict[str, dict[str, float]]:
@@ -213,6 +237,20 @@ def tabulate_shares(
     return pd.concat(tables, ignore_index=True).assign(verdict_of_all=together.verdict)
 
 
+def find_empty_groups(
+    declared: dict[str, list[str]], shares: pd.DataFrame | None
+) -> dict[str, list[str]]:
+    """Return the groups without samples by attribute: declared ones, and of the population."""
+    if shares is None:
+        return declared
+    rows = shares[shares["n"] == 0]
+    named = rows.groupby("attribute", sort=False)["group"].agg(list).to_dict()
+    return {
+        attribute: [*dict.fromkeys([*declared.get(attribute, ()), *named.get(attribute, ())])]
+        for attribute in {**declared, **named}
+    }
+
+
 def is_unlike_population(shares: pd.DataFrame | None) -> bool:
     """Whether a share is shown to differ from that of the population by more than the tolerance."""
     return shares is not None and shares["verdict_of_all"].eq("contradicted").any().item()
@@ -240,7 +278,7 @@ def describe_shares(shares: pd.DataFrame, level: float) -> str:
 
 
 def describe_empty_groups(report: ReportData) -> Iterator[str]:
-    """Yield a sentence on the declared categories of each attribute that no sample has."""
+    """Yield a sentence on the groups of each attribute that no sample has."""
     for attribute, groups in report.empty_groups.items():
         named = join_names(map(repr, groups))
         share = ""

@@ -22,7 +22,12 @@ from skfair.audit._formats import (
 )
 from skfair.audit._front import REPORT_TITLE
 from skfair.audit._interactive import add_script
-from skfair.audit._population import Population, is_unlike_population, tabulate_shares
+from skfair.audit._population import (
+    Population,
+    find_empty_groups,
+    is_unlike_population,
+    tabulate_shares,
+)
 from skfair.audit._protection import is_about
 from skfair.audit._report_data import ReportData
 from skfair.audit._report_input import (
@@ -667,6 +672,6 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         subgroups=settings.subgroups,
         title=settings.title or "",
         shares=shares,
-        empty_groups=audit.empty_groups,
+        empty_groups=find_empty_groups(audit.empty_groups, shares),
         known_outcomes={} if outcomes is None else outcomes.facts,
     )

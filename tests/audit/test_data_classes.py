@@ -38,8 +38,8 @@ def test_a_command_names_the_columns_and_the_option(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["report", str(path), *columns, "--json", "-"])
     message = capsys.readouterr().err
-    assert "recid has 'no', 'yes' and risk has 'high', 'low'" in message
-    assert "pass --positive for each column" in message
+    assert "'risk' has 'high', 'low' and 'recid' has 'no', 'yes'" in message
+    assert "--positive LABEL --positive yes" in message
     # The option makes them comparable: half of the decisions are right.
     named = ["--positive", "high", "--positive", "yes", "--out", str(tmp_path / "report.json")]
     main(["report", str(path), *columns, *named])

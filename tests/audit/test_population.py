@@ -199,7 +199,8 @@ def test_overlapping_and_estimated_groups_have_no_shares():
     [
         ({"sex": {"f": 0.51, "m": 0.48}}, "sum to 1, but those by 'sex' sum to 0.99"),
         ({"sex": {"f": 1.0}}, "lacks 'm'. Add their shares"),
-        ({"sex": {"f": 0.5, "m": 0.4, "x": 0.1}}, "'f', 'm', but also has 'x'"),
+        ({"sex": {"F": 0.51, "m": 0.49}}, "lacks 'f'.*No sample is of 'F': write labels as the"),
+        ({"sex": {"f": 0.5, "m": 0.4, "M ": 0.1}}, "has 'M ' in addition to 'm', which differs"),
         ({"race": {"a": 1.0}}, "'race' is no attribute of sensitive_features, which has 'sex'"),
         ({"f": 0.51, "m": 0.49}, "must have the share of each group by attribute"),
         ({}, "must have the share of each group by attribute"),
@@ -212,6 +213,36 @@ def test_populations_that_do_not_fit(population, message):
     for question in (audit.report, lambda **one: audit.certify(tolerance=0.1, **one)):
         with pytest.raises(ValueError, match=message):
             question(population=population)
+
+
+def test_a_group_of_the_population_without_a_sample_has_a_share_of_0():
+    """Limits of 0 of 800 by Clopper and Pearson: up to 1 - .025 ** (1 / 800)."""
+    population = {"sex": {"f": 0.5, "m": 0.4, "x": 0.1}}
+    report = audit_outcomes().report(population=population, tolerance=0.05)
+    row = report.shares.set_index("group").loc["x"]
+    assert row[["n", "population", "estimate", "low"]].tolist() == [0, 0.1, 0.0, 0.0]
+    high = 1.0 - 0.025 ** (1.0 / N)
+    assert row["high"] == pytest.approx(high, abs=1e-12)
+    assert row["verdict"] == "contradicted"
+    sentence = f"group by sex: 'x', a share of 0 % (0 to {100 * high:.2f}"
+    assert any(sentence in one for one in report.findings)
+    # As if the group had been declared as a category.
+    declared = SEX.astype(pd.CategoricalDtype(["f", "m", "x"]))
+    other = audit_outcomes(declared).report(population=population, tolerance=0.05)
+    assert other.shares.equals(report.shares)
+    assert other.findings == report.findings
+    claim = audit_outcomes().certify(tolerance=0.05, population=population)
+    assert claim.sizes == {"f": 320, "m": 480, "x": 0}
+    assert claim == audit_outcomes(declared).certify(tolerance=0.05, population=population)
+    assert verify(claim.to_json(), audit_outcomes()) == []
+
+
+def test_a_label_of_unknown_groups_is_no_group_of_a_population():
+    labels = SEX.where(np.arange(N) % 10 > 0, "Unknown")
+    known = SensitiveFeatures(labels, unknown=["Unknown"], missing="exclude")
+    population = {"sex": {"f": 0.5, "m": 0.4, "Unknown": 0.1}}
+    with pytest.raises(ValueError, match="'Unknown' is a label of unknown ones. Leave it out"):
+        audit_outcomes(known).report(population=population)
 
 
 def test_shares_may_be_those_that_pandas_counts():

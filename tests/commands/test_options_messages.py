@@ -138,7 +138,7 @@ def test_samples_of_unknown_group_are_part_of_the_rest_of_a_search(error, capsys
 def test_a_verification_repeats_the_filed_options(error, capsys):
     main([*f"certify {D} --tolerance .9 --ledger led --json c.json".split()])
     assert main(["verify", "c.json", "d.csv"]) == 0
-    assert "Facts that differ" not in capsys.readouterr().out
+    assert "which are the file of the claim" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

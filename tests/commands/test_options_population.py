@@ -52,13 +52,26 @@ def test_a_claim_of_shares_is_verified_without_the_file_of_the_population(folder
     assert main(["certify", "people.csv", *OUTCOMES, *options]) == 0
     (folder / "population.csv").unlink()
     assert main(["verify", "claim.json", "people.csv"]) == 0
-    assert "The same claim. Shown: the share of no group by sex" in capsys.readouterr().out
+    assert "versions. Shown: the share of no group by sex" in capsys.readouterr().out
     claim = Claim.from_json((folder / "claim.json").read_text())
     audit = Audit.from_predictions(
         TABLE["paid"], None, sensitive_features=TABLE[["sex"]], pos_label="yes"
     )
     population = {"sex": {"f": 0.51, "m": 0.49}}
     assert audit.certify(tolerance=0.2, population=population).high == claim.high
+
+
+def test_a_group_without_an_applicant_is_compared(folder, capsys):
+    write_population(folder, f=0.51, m=0.46, x=0.03)
+    options = ["--population", "population.csv", "--tolerance", "0.02"]
+    assert main(["report", "people.csv", *OUTCOMES, *options, "--json", "all.json"]) == 3
+    assert "No sample is of a declared group by sex: 'x', a share of 0 %" in capsys.readouterr().out
+    shares = pd.DataFrame(json.loads((folder / "all.json").read_text())["shares"])
+    assert shares.set_index("group")["n"].to_dict() == {"f": 320, "m": 480, "x": 0}
+    certify = ["certify", "people.csv", *OUTCOMES, *options, "--json", "claim.json"]
+    assert main(certify) == 3
+    assert main(["verify", "claim.json", "people.csv"]) == 0
+    assert main(["verify", "all.json", "people.csv"]) == 0
 
 
 def test_a_gate_on_data_without_a_model(folder, capsys):

@@ -154,7 +154,7 @@ def test_files_come_first_in_the_usage(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     usage = capsys.readouterr().out.splitlines()[0]
-    first = {"compare": "BEFORE [AFTER]", "verify": "CLAIM FILE"}.get(command, "FILE [FILE ...]")
+    first = {"compare": "BEFORE [AFTER]", "verify": "RESULT FILE"}.get(command, "FILE [FILE ...]")
     assert usage.startswith(f"usage: python -m skfair {command} {first} ")
 
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import COMMANDS, main
-from skfair._commands import audit, monitor, plan
+from skfair._commands import audit, monitor, plan, verify
 from skfair._commands.parser import Parser
 
-MODULES = {"audit": audit, "monitor": monitor, "plan": plan}
+MODULES = {"audit": audit, "monitor": monitor, "plan": plan, "verify": verify}
 
 
 def list_options():
