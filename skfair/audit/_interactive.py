@@ -50,7 +50,7 @@ def add_script(page, report, summary=None):
 
 
 def _number_groupings(frame, groupings):
-    """A table with the place of the grouping of each row, as names may look alike."""
+    """A table with the place of the grouping of each row, as names may look equal."""
     places = {grouping: place for place, grouping in enumerate(groupings)}
     rows = frame[["attribute", "stratum"]].to_dict("records")
     return frame.assign(grouping=[places[read_grouping(row)] for row in rows])

@@ -79,7 +79,7 @@ def test_other_answers_name_columns_of_any_heading():
     assert "sex | legal" in audit.certify(tolerance=0.5).text
 
 
-def test_all_samples_are_told_from_a_group_of_their_name():
+def test_all_samples_differ_from_a_group_of_their_name():
     table, decisions = make_table("sex")
     report = Audit.from_predictions(None, decisions, sensitive_features=table[["sex"]]).report()
     (numbers,) = (
