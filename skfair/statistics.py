@@ -1,10 +1,5 @@
-"""Confidence limits of rates, gaps, ratios and balances in the population."""
+"""Confidence limits of rates, gaps and ratios in the population."""
 
-from skfair._statistics import (
-    balance_limit,
-    gap_interval,
-    ratio_interval,
-    required_sample_size,
-)
+from skfair._statistics import gap_interval, ratio_interval, required_sample_size
 
-__all__ = ["balance_limit", "gap_interval", "ratio_interval", "required_sample_size"]
+__all__ = ["gap_interval", "ratio_interval", "required_sample_size"]

@@ -17,6 +17,7 @@ from skfair.cluster import FairKMeans, FairKMedoids, cluster_front, fair_embeddi
 from skfair.metrics import (
     GroupMetric,
     expected_calibration_error,
+    flip_rate,
     get_scorer,
     group_report,
     make_scorer,
@@ -275,6 +276,7 @@ DOORS = {
         score(make_scorer("recall", transform="difference")),
         ("X", "y", *GROUPED),
     ),
+    "flip_rate": (lambda codes: flip_rate(MODEL, codes, column=0), ("codes",)),
     "normalized_cut": (normalized_cut, ("labels", "affinity")),
     "fit_ladder": (
         lambda **columns: predict_by_all(fit_ladder(FITTED, values=(0.5, None), **columns)),
@@ -306,6 +308,7 @@ DOORS = {
 
 VALID = VALID | {
     "after": LABELS[::-1],
+    "codes": np.round(X),
     "decided": LABELS[::-1],
     "candidates": LABELS[::-1],
     "scores": SCORES,

@@ -22,7 +22,7 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.datasets import load_patients
-from skfair.metrics import group_report, reliability_table
+from skfair.metrics import flip_rate, group_report, reliability_table
 from skfair.monitoring import GapMonitor
 from skfair.regression import (
     ConstrainedERMRegressor,
@@ -104,6 +104,9 @@ RESULTS = {
     "load_patients": load_patients,
     "group_report": lambda: group_report(
         Y, DECISIONS, sensitive_features=GROUPS, confidence_level=0.9
+    ),
+    "flip_rate": lambda: flip_rate(
+        LogisticRegression().fit(X, Y), np.round(X), column=0, confidence_level=0.9
     ),
     "reliability_table": lambda: reliability_table(Y, SCORES, sensitive_features=GROUPS),
     "GapMonitor.windows_": lambda: make_monitor().windows_,

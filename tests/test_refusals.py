@@ -206,7 +206,7 @@ def list_unclear_refusals(name, call, columns):
 FITS = [pytest.param(*one, id=one[0]) for one in list_fits()]
 CALLS = [pytest.param(*one, id=one[0]) for one in list_functions()]
 QUICKLY = {"demographic_parity_difference", "group_report", "class_report", "reliability_table"} | {
-    "mean_score_difference", "balance_limit", "gap_interval", "reweighing_weights",
+    "mean_score_difference", "gap_interval", "reweighing_weights",
 }  # fmt: skip
 SLOWLY = [
     one if one.id in QUICKLY else pytest.param(*one.values, id=one.id, marks=pytest.mark.slow)

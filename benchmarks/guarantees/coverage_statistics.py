@@ -11,10 +11,10 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair._statistics.areas import AUCs
 from skfair._statistics.estimates import pairwise_contrasts
-from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._statistics.gaps import balance_limit, interval_of_largest_contrast
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics._scoring import make_limit_metric
-from skfair.statistics import balance_limit, gap_interval, ratio_interval
+from skfair.statistics import gap_interval, ratio_interval
 
 LEVEL = 0.95
 N_DRAWS = {5: 1000, 1: 100}  # draws of each case, by the runs of the budget

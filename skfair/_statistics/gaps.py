@@ -685,49 +685,12 @@ def balance_limit(
     probability :math:`\theta = p_i / (p_i + p_j)`, and the ratio of the groups is :math:`\theta /
     (1 - \theta)`. Clopper and Pearson's lower limit of each :math:`\theta` is exact, and the
     smallest of the ratios, each at the full level, bounds the balance: only the pair of the
-    smallest true ratio has to be covered.
+    smallest true ratio has to be covered. There is no upper limit, so that ``high`` is 1.
 
-    Parameters
-    ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each held-out sample, by ``predict`` of a clustering fitted to *other* samples.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample. With several attributes, the intersections that occur.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights. A sample of weight zero counts as absent.
-    confidence_level : float, default=0.95
-        Probability, over random samples, with which the limit is at most the population's balance.
-    n_clusters : int or fitted clustering, default=None
-        Number of clusters of the clustering, or the clustering. If these samples lack one of them,
-        nothing is known of its balance, and the limit is 0. None limits the balance of the clusters
-        that occur: a cluster that no sample shows may be less balanced.
-
-    Returns
-    -------
-    interval : Interval
-        The balance of these samples, the limit of that of the population as ``low``, and 1 as
-        ``high``, as there is no upper limit.
-
-    Raises
-    ------
-    ValueError
-        If the confidence level is not between 0 and 1, the inputs differ in length or hold
-        missing values, or there are more labels than `n_clusters`.
-
-    Warns
-    -----
-    UserWarning
-        If weights are so uneven that the limit is too high (a design effect above 4).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.statistics import balance_limit
-    >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
-    >>> print(f"{balance_limit(labels, sensitive_features=group).low:.2f}")
-    0.78
-    >>> balance_limit(labels, sensitive_features=group, n_clusters=3).low
-    0.0
+    `labels` (n_samples,) are clusters of held-out samples, by a clustering fitted to *other*
+    samples. If the samples lack one of `n_clusters`, nothing is known of its balance, and the limit
+    is 0; None limits the balance of the clusters that occur. It warns where weights are so uneven
+    that the limit is too high (a design effect above 4).
     """
     confidence_level = check_level(confidence_level)
     n_expected = _count_clusters(n_clusters)

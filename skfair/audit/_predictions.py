@@ -204,9 +204,9 @@ def check_applies(constraint: Constraint, estimator: BaseEstimator) -> None:
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
-            "is no regressor. For the balance of clusters use skfair.statistics.balance_limit; for "
-            "other predictions skfair.audit.Audit.from_predictions or "
-            "skfair.statistics.gap_interval."
+            "is no regressor. Reports state limits of the balance of clusters: "
+            "skfair.audit.Audit.from_estimator(...).report(). For other predictions use "
+            "skfair.audit.Audit.from_predictions or skfair.statistics.gap_interval."
         )
     if constraint.counts_decisions:
         return

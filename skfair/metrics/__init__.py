@@ -23,6 +23,7 @@ from skfair.metrics._clustering import (
     normalized_cut,
     share_ratio_score,
 )
+from skfair.metrics._flips import flip_rate
 from skfair.metrics._group_metrics import GroupMetric, get_metric_names
 from skfair.metrics._group_report import class_report, group_report
 from skfair.metrics._partial import (
@@ -85,6 +86,7 @@ __all__ = [
     "false_negative_rate_ratio",
     "false_positive_rate_difference",
     "false_positive_rate_ratio",
+    "flip_rate",
     "get_metric_names",
     "get_scorer",
     "get_scorer_names",

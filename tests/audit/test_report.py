@@ -16,11 +16,11 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair._statistics.estimates import Rates, pairwise_contrasts
-from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._statistics.gaps import balance_limit, interval_of_largest_contrast
 from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
-from skfair.statistics import balance_limit, gap_interval, ratio_interval
+from skfair.statistics import gap_interval, ratio_interval
 from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from skfair.statistics import balance_limit, gap_interval, ratio_interval
+from skfair._statistics.gaps import balance_limit
+from skfair.statistics import gap_interval, ratio_interval
 from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)

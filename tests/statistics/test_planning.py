@@ -11,7 +11,12 @@ from sklearn.linear_model import LinearRegression
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair._statistics.areas import AUCs
 from skfair._statistics.estimates import pairwise_contrasts
-from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit, range_probability
+from skfair._statistics.gaps import (
+    balance_limit,
+    gap_lower_limit,
+    gap_upper_limit,
+    range_probability,
+)
 from skfair._statistics.limits_of_rates import rate_limits
 from skfair._statistics.planning import (
     certificate_power,
@@ -20,7 +25,7 @@ from skfair._statistics.planning import (
     smallest_certifiable_size,
 )
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
-from skfair.statistics import balance_limit, gap_interval, ratio_interval, required_sample_size
+from skfair.statistics import gap_interval, ratio_interval, required_sample_size
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
