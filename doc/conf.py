@@ -49,6 +49,7 @@ templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
     "changelog.rst",
+    "makers",
     "metrics_table.rst",
     "papers_table.rst",
     "tasks_table.rst",
@@ -72,18 +73,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api/index": ["page-toc"]},
     "show_toc_level": 2,
 }
-WIDE = (
-    "index",
-    "install",
-    "gallery/**",
-    "api/index",
-    "developer",
-    "decisions",
-    "extending",
-    "kernels",
-    "testing",
-    "release",
-)
+WIDE = ("index", "install", "gallery/**", "api/index", "developer", "extending")
 html_sidebars = {page: [] for page in WIDE}
 
 # Formulas are set by MathJax in the browser. Where the package sphinx-mathjax-offline is installed
@@ -127,8 +117,6 @@ sphinx_gallery_conf = {
         "../examples/partial_parity",
         "../examples/ranking",
         "../examples/clustering",
-        "../examples/solvers",
-        "../examples/papers",
     ],
     "download_all_examples": False,
     "ignore_repr_types": r"matplotlib|Display",

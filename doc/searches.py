@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from search_lists import LISTS, TUNED
+from sections import LEFT_OUT
 from widths import BROWSERS, find_browser, render
 
 HOME = Path(__file__).parent
@@ -48,10 +49,12 @@ def main_entries():
 
 
 def list_titles():
-    """Return the titles of pages and of sections, each with its page."""
+    """Return the titles of pages and of sections that are searched, each with its page."""
     pages = {}
     sections = {}
     for page in sorted(HOME.glob("*.rst")):
+        if page.name.startswith(LEFT_OUT):
+            continue
         lines = page.read_text(encoding="utf-8").splitlines()
         for above, title, below in zip(lines, lines[1:], lines[2:], strict=False):
             if re.fullmatch("={3,}", below) and re.search(r"\w", title):

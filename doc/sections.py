@@ -10,7 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
-LEFT_OUT = ("_", "genindex", "search", "py-modindex")
+LEFT_OUT = ("_", "genindex", "search", "py-modindex", "developer", "extending")
+"""Beginnings of pages that no search of users should find: lists, and pages for developers."""
+
 TITLES_ALONE = ("index.html", "guide.html")
 """Pages that lead to others: their text would be found for every question."""
 

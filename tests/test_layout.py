@@ -71,7 +71,15 @@ FOLDERS = ("skfair", "tests", "benchmarks", "doc", "examples", ".github", ".ci")
 
 
 @pytest.mark.parametrize(
-    "page", ["developer", "decisions", "extending", "kernels", "testing", "release"]
+    "page",
+    [
+        "developer",
+        "extending",
+        "makers/decisions",
+        "makers/kernels",
+        "makers/testing",
+        "makers/release",
+    ],
 )
 def test_paths_on_the_pages_for_developers_exist(page):
     text = (DOC / f"{page}.rst").read_text(encoding="utf-8")

@@ -18,8 +18,9 @@ PACKAGE = sorted((ROOT / "skfair").rglob("*.py"))
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "doc").glob("*.rst")) if not page.stem.endswith("_table")),
+    *sorted((ROOT / "doc" / "makers").glob("*.rst")),
 ]
-"""README and guide; tables of the API are generated."""
+"""README, guide and pages for makers; tables of the API are generated."""
 _LISTS = {"words.py", "test_words.py"}
 TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name not in _LISTS]
 """Tests and their helpers, without the list itself."""
@@ -97,7 +98,7 @@ TEXT_EXCEPTIONS = {
             "demo",
             "partial_parity/plot_partial_frontier",
             "partial_parity/plot_score_densities",
-            "solvers/plot_solvers_over_time",
+            "papers/solvers_over_time",
         )
     },
 }

@@ -158,7 +158,7 @@ PAPERS = (
             ),
             Entry(
                 "Figure 4",
-                "python examples/solvers/plot_alternating_swaps.py",
+                "python examples/papers/alternating_swaps.py",
                 "The three runs that the text describes.",
                 {"runs": (3, 3)},
                 chosen=("pairs of updates",),

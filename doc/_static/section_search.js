@@ -28,7 +28,7 @@ var SectionSearch = (function () {
   const SYNONYM = 0.4;
   const PAGE = 0.5; // what the words of the whole page count for its sections
   const GUIDE = 2; // pages of the guide answer questions: before gallery, reference and what was tried
-  const INNER = 0.9; // pages for developers, and of other packages' names and figures
+  const INNER = 0.9; // pages of other packages' names and figures, and of changes
   const MEMBER = 0.45; // members of classes, unless one name alone was typed
   const PER_PAGE = 3; // sections that are listed
 
@@ -159,7 +159,7 @@ var SectionSearch = (function () {
       const [page, , anchor] = sections[number];
       score += PAGE * (whole.get(numbers.get(page)) || 0);
       if (!/^(gallery|api|decisions)/.test(page)) score *= GUIDE;
-      if (/^(developer|testing|release|extending|kernels|comparison|whats_new)\./.test(page)) score *= INNER;
+      if (/^(comparison|whats_new)\./.test(page)) score *= INNER;
       if (anchor.startsWith("skfair.") && !isName) score *= MEMBER;
       // A title, an entry of the index, the name of a page and Class.method come first when they are typed.
       if (headings[number] === typed) score += 1000;

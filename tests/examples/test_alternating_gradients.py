@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PATH = Path(__file__).parents[2] / "examples" / "papers" / "plot_alternating_gradients.py"
+PATH = Path(__file__).parents[2] / "examples" / "papers" / "alternating_gradients.py"
 
 
 @pytest.fixture(scope="module")

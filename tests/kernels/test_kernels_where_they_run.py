@@ -16,7 +16,7 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.cluster import AlternatingSwaps, FairKMeans, FairSpectralClustering
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-PAGE = Path(__file__).parents[2] / "doc" / "kernels.rst"
+PAGE = Path(__file__).parents[2] / "doc" / "makers" / "kernels.rst"
 
 
 def draw(n_samples):

@@ -13,7 +13,6 @@ The page needs PyTorch (``pip install torch``). Without it the gallery shows the
 does not run it.
 """
 
-# sphinx_gallery_thumbnail_path = '_static/images_torch.png'
 
 # %%
 # The figures
@@ -124,6 +123,7 @@ before, after = table.query("pictures == 'test'").to_dict("records")
 cost = 100 * (before["accuracy"] - after["accuracy"])
 gaps = f"{before['gap']:.2f} to {after['gap']:.2f}"
 ax.set_title(f"A gap of {gaps} for {cost:.1f} points", loc="left")
+plt.show()
 
 # %%
 # .. rubric:: References

@@ -140,6 +140,7 @@ ends.round(4)
 monitors, ends = fit_all("equalized_odds")
 draw(monitors, "Equalised odds")
 ends.round(4)
+plt.show()
 
 # %%
 # .. rubric:: References

@@ -80,6 +80,7 @@ figure.suptitle("The proportion of swaps determines cost and balance")
 # %%
 # The result of a pair is not known beforehand. Therefore :class:`~skfair.cluster.FairKMeans` has a
 # balance as its parameter, and :class:`~skfair.cluster.AlternatingFront` runs several pairs.
+plt.show()
 
 # %%
 # .. rubric:: References

@@ -119,6 +119,7 @@ axes.set_title(
     "Alternating gradients reach the front, and never go below it",
     fontsize="medium",
 )
+plt.show()
 
 # %%
 # .. rubric:: References
