@@ -21,7 +21,7 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans
 from skfair.conformal import ConformalClassifier, ConformalRegressor
-from skfair.datasets import load_patients
+from skfair.datasets import load_patients, make_loans
 from skfair.metrics import flip_rate, group_report, reliability_table
 from skfair.monitoring import GapMonitor
 from skfair.regression import (
@@ -66,6 +66,7 @@ CLASSIFIER = ConstrainedClassifierCV(
     LogisticRegression(), tolerance=0.1, group_estimator=LogisticRegression()
 )
 RESULTS = {
+    "make_loans": lambda: make_loans(20, random_state=0)[0],
     "FairnessReport.to_frame": lambda: make_report().to_frame(),
     "FairnessReport.adverse_impact": lambda: make_report().adverse_impact(),
     "FairnessReport.adjusted_differences": lambda: (

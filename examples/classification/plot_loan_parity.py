@@ -20,23 +20,11 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from skfair.classification import ConstrainedERMClassifier
+from skfair.datasets import make_loans
 from skfair.metrics import group_report
 from skfair.plotting import GroupRateDisplay
 
-rng = np.random.default_rng(0)
-n = 20_000
-sex = rng.choice(["female", "male"], size=n, p=[0.4, 0.6])
-male = sex == "male"
-applicants = pd.DataFrame(
-    {
-        "income": rng.lognormal(np.where(male, 3.7, 3.5), 0.4),
-        "debt": rng.gamma(2.0, 5.0, size=n),
-        "years_employed": rng.exponential(np.where(male, 8.0, 6.0)),
-        "hours": rng.normal(np.where(male, 39.0, 33.0), 4.0),
-    }
-)
-log_odds = applicants @ [0.08, -0.15, 0.1, 0.0] - 2.0
-repaid = (log_odds + rng.logistic(size=n) > 0).to_numpy()
+applicants, repaid, sex = make_loans(20_000, random_state=0)
 X_train, X_test, y_train, y_test, sex_train, sex_test = train_test_split(
     applicants, repaid, sex, test_size=0.5, random_state=0
 )

@@ -1,7 +1,12 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
 from skfair._partitions.blocks import open_blocks
-from skfair.datasets._generators import make_fair_blobs, make_fair_sbm, make_ranking
+from skfair.datasets._generators import (
+    make_fair_blobs,
+    make_fair_sbm,
+    make_loans,
+    make_ranking,
+)
 from skfair.datasets._people import (
     fetch_acs_income,
     fetch_adult,
@@ -20,6 +25,7 @@ __all__ = [
     "load_patients",
     "make_fair_blobs",
     "make_fair_sbm",
+    "make_loans",
     "make_ranking",
     "open_blocks",
 ]

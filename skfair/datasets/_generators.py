@@ -1,4 +1,4 @@
-"""Generators of clusters, graphs and rankings with groups."""
+"""Generators of loans, clusters, graphs and rankings with groups."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import make_blobs
@@ -30,6 +31,7 @@ _SETTINGS = {
     "group_separation": [Interval(Real, 0, 1, closed="both")],
     "average_degree": [Interval(Real, 0, None, closed="neither"), None],
     "bias": [Real],
+    "random_state": [Interval(Integral, 0, None, closed="left"), None],
 }
 """What arguments of generators must be, by name."""
 
@@ -38,6 +40,58 @@ def _check_settings(caller: str, **settings: Any) -> None:
     """Raise for arguments of a generator that are not what they must be."""
     allowed = {name: _SETTINGS[name] for name in settings}
     validate_parameter_constraints(allowed, settings, caller)
+
+
+# Applicants for loans.
+
+
+def make_loans(
+    n_samples: int = 6000, *, random_state: int | None = None
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    r"""Applicants for loans, whose incomes, years in a job and hours depend on the sex.
+
+    An applicant repays if :math:`.08\, income - .15\, debt + .1\, years\_employed - 2` plus noise
+    of the standard logistic distribution is positive. The hours worked reveal the sex, and do not
+    matter for repayment. 40 % of the applicants are women.
+
+    Parameters
+    ----------
+    n_samples : int, default=6000
+        Number of applicants.
+    random_state : int or None, default=None
+        Seed of :func:`numpy.random.default_rng`.
+
+    Returns
+    -------
+    X : DataFrame of shape (n_samples, 4)
+        Columns "income" and "debt" in thousands, "years_employed", and "hours" a week.
+    y : ndarray of bool, shape (n_samples,)
+        Whether the loan is repaid.
+    sensitive_features : ndarray of str, shape (n_samples,)
+        "female" or "male".
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_loans
+    >>> X, y, sex = make_loans(random_state=0)
+    >>> print(f"{y[sex == 'female'].mean():.2f}, {y[sex == 'male'].mean():.2f}")
+    0.50, 0.62
+    """
+    _check_settings("make_loans", n_samples=n_samples, random_state=random_state)
+    rng = np.random.default_rng(random_state)
+    sex = rng.choice(["female", "male"], size=n_samples, p=[0.4, 0.6])
+    male = sex == "male"
+    applicants = pd.DataFrame(
+        {
+            "income": rng.lognormal(np.where(male, 3.7, 3.5), 0.4),
+            "debt": rng.gamma(2.0, 5.0, size=n_samples),
+            "years_employed": rng.exponential(np.where(male, 8.0, 6.0)),
+            "hours": rng.normal(np.where(male, 39.0, 33.0), 4.0),
+        }
+    )
+    log_odds = applicants @ [0.08, -0.15, 0.1, 0.0] - 2.0
+    repaid = (log_odds + rng.logistic(size=n_samples) > 0).to_numpy()
+    return applicants, repaid, sex
 
 
 # Random points and graphs with groups, and with clusters that are known.
