@@ -66,7 +66,7 @@ def test_every_page_that_shows_code_has_an_example():
     assert {*EXAMPLES} == {path.stem for path in PAGES if ">>> " in read_page(path)}
     assert len(EXAMPLES) >= 30
     assert len(DISTINCT) == len(EXAMPLES) - 2
-    assert {"README", "index", "install", "solvers", "networks", "large_data"} <= set(EXAMPLES)
+    assert {"README", "index", "install", "statuses", "networks", "large_data"} <= set(EXAMPLES)
 
 
 def test_no_page_hides_an_example_in_a_comment():
