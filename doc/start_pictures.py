@@ -28,7 +28,7 @@ TEXT = {BLUE: BLUE, ORANGE: "#8A5A00"}
 """Colours of numbers: the orange of marks has too little contrast on white."""
 
 CARD = 4.0, 2.5  # inches
-BOOSTING, SELECTION, ODDS = "boosting alone", "equal selection", "equal errors"
+BOOSTING, SELECTION, ODDS = "plain boosting", "equal selection", "equal errors"
 STYLE = {
     "font.size": 12,
     "text.color": INK,
@@ -150,7 +150,7 @@ def write_head(figure, title, names=("women", "men")):
 
 def draw_front(measures):
     """Draw what each fit does to selection, and to those who earn much: README's picture."""
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, 2.9), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(2, figsize=(5.6, 5.4), layout="constrained")
     labels = {
         BOOSTING: "gradient boosting",
         SELECTION: "equal selection,\nwithin 5 points",
@@ -158,12 +158,12 @@ def draw_front(measures):
     }
     panels = [
         ("selected", "predicted to earn > 50,000", (0, 36)),
-        ("found", "of those who do: predicted so", (40, 90)),
+        ("found", "true positive rate: found among high earners", (40, 90)),
     ]
     for ax, (rate, title, limits) in zip(axes, panels, strict=True):
         draw_pairs(ax, {label: measures[name][rate] for name, label in labels.items()}, limits)
         ax.set_title(title, loc="left", fontsize=11, color=SOFT)
-    write_head(figure, "Equal in one way is not equal in another: choose which one matters")
+    write_head(figure, "Equal selection is not equal error: choose one")
     save(figure, "start_front.png")
 
 

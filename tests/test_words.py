@@ -41,6 +41,25 @@ def test_rows_are_samples(paths):
     assert words.people_per_thousand(paths) <= 4
 
 
+def test_prose_repeats_nouns_and_says_only():
+    pages = [path for path in words.PAGES if path.parent.name != "makers"]
+    assert list(words.pro_forms(pages)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("Its rate is that\nof women.", ["that\nof"]),
+        ("Those of men, by scores alone.", ["Those of", "alone"]),
+        ("It offers them a standalone tool.", []),
+    ],
+)
+def test_pro_forms_are_found(text, phrases, tmp_path):
+    page = tmp_path / "page.rst"
+    page.write_text(text, encoding="utf-8")
+    assert [phrase for _, phrase in words.pro_forms([page])] == phrases
+
+
 def test_sentences_are_short():
     assert words.semicolons_per_hundred(words.PAGES) <= 4
 

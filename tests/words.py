@@ -45,6 +45,9 @@ TEXT = re.compile(
 )
 """Words and phrases that no line of code, tests, benchmarks, examples, README or guide has."""
 
+PRO_FORMS = re.compile(r"\b(that|those)\s+of\b|\balone\b", re.IGNORECASE)
+"""What stands for a noun, or for "only", and stops readers: prose repeats the noun, says "only"."""
+
 IDENTIFIERS = re.compile(
     r"(^|_)(people|person|everybody|nobody|told|tells?|rehears\w*|lots|census|shards?|crowd|afresh|"
     r"anew|dear\w*|heart|promis\w*|prices?|press\w*|asked|missed|kinks?|bends?|bent|turns|seen|"
@@ -312,6 +315,12 @@ def people_per_thousand(paths):
     text = " ".join(path.read_text(encoding="utf-8") for path in paths)
     people = re.findall(r"\b(people|persons?|everybody|everyone|nobody|somebody)\b", text, re.I)
     return 1000 * len(people) / len(re.findall(r"\b[A-Za-z][a-z']+\b", text))
+
+
+def pro_forms(paths):
+    """Yield (path, phrase) of pro-forms in README and in the pages of the guide."""
+    for path in paths:
+        yield from ((path, match.group(0)) for match in PRO_FORMS.finditer(_prose(path)))
 
 
 def semicolons_per_hundred(paths):
