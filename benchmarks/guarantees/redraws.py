@@ -256,7 +256,7 @@ def measure_plain_fits(case):
     are others than those of the redraws.
     """
     samples = population(case.population)
-    (constraint,) = _bind(case.constraint, 1.0, samples)
+    (constraint,) = bind_all(case.constraint, 1.0, samples)
     gaps = []
     errors = []
     chance = []
@@ -278,7 +278,7 @@ def measure_plain_fits(case):
     return {"plain gap": float(np.mean(gaps)), "noise": float(noise)}
 
 
-def _bind(constraint, tolerance, samples):
+def bind_all(constraint, tolerance, samples):
     """One or several constraints on a population."""
     names = constraint if isinstance(constraint, list) else [constraint]
     constraints = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in names]
@@ -288,7 +288,7 @@ def _bind(constraint, tolerance, samples):
 @cache
 def bound(name):
     """The constraints of a case, on its population."""
-    return _bind(*requirements(name), _population_of(CASES[name]))
+    return bind_all(*requirements(name), _population_of(CASES[name]))
 
 
 def _draw_rows(case, n_rows, seed):
