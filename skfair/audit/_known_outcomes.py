@@ -13,7 +13,7 @@ import pandas as pd
 from skfair._statistics.known_shares import (
     KnownSamples,
     differ_by_decision,
-    is_unlikely_without_outcome,
+    lacks_outcomes,
 )
 from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
 from skfair._utils.checks import argument_error, number_text
@@ -89,11 +89,25 @@ class KnownOutcomes:
             return "untested"
         if self.lacks_outcomes.any():
             return "of_one_decision"
+        return "by_decision" if differ_by_decision(self._known_samples) else "by_chance"
+
+    @cached_property
+    def lacks_outcomes(self) -> np.ndarray:
+        """Mask of the decisions whose samples have no outcome, and not by chance, (n_labels,)."""
+        samples = self._known_samples
+        none = self.n_known == 0
+        for label in np.flatnonzero(none):
+            none[label] = lacks_outcomes(samples, samples.decisions == label, len(none))
+        return none
+
+    @cached_property
+    def _known_samples(self) -> KnownSamples:
+        """Which samples have an outcome, with a row for each group that a sample is in."""
         rows, group = self.groups.memberships
         units = self.cluster
         if units is None and not self.groups.is_disjoint:
             units = np.arange(len(self.has_outcome))
-        samples = KnownSamples(
+        return KnownSamples(
             groups=group,
             periods=self.period[rows],
             decisions=self.made[rows],
@@ -101,26 +115,6 @@ class KnownOutcomes:
             counts=self.groups.row_counts[rows],
             units=None if units is None else units[rows],
         )
-        return "by_decision" if differ_by_decision(samples) else "by_chance"
-
-    @cached_property
-    def lacks_outcomes(self) -> np.ndarray:
-        """Mask of the decisions that have samples and no outcome, (n_labels,).
-
-        Of two decisions the rates are trivial then, such as a true positive rate of 1. A rare class
-        of many may lack outcomes by chance.
-        """
-        is_lacking = self.n_known == 0
-        if len(self.labels) == 2:
-            return is_lacking
-        others = self.n.sum() - self.n
-        known = self.n_known.sum()
-        numbers = zip(self.n.astype(int), others.astype(int), strict=True)
-        unlikely = [
-            is_unlikely_without_outcome(n, rest, int(known), len(self.labels))
-            for n, rest in numbers
-        ]
-        return is_lacking & np.array(unlikely)
 
     @property
     def are_counted_as_they_are(self) -> bool:
@@ -193,16 +187,19 @@ class KnownOutcomes:
 
     def _describe_lacking(self) -> str:
         """Sentences on the decisions without any outcome."""
-        names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(self.lacks_outcomes))
-        n = int(self.n[self.lacks_outcomes].sum())
         instead = "selection rates"
         if self._is_audited:
             instead += f" or {self._name_known_rate()}"
         return (
-            f"None of the {n:,} samples decided {names} has an outcome. Rates that need these "
+            f"{self._count_lacking(self.lacks_outcomes)} has an outcome. Rates that need these "
             f"outcomes are not known, whatever the number of samples: ask about {instead}, or "
             "learn the outcomes of a random sample of them."
         )
+
+    def _count_lacking(self, is_lacking: np.ndarray) -> str:
+        """Begin a sentence on the samples of the decisions in a mask, (n_labels,)."""
+        names = " or ".join(repr(self.labels[one]) for one in np.flatnonzero(is_lacking))
+        return f"None of the {int(self.n[is_lacking].sum()):,} samples decided {names}"
 
     @property
     def shares_clause(self) -> str:
@@ -223,7 +220,13 @@ class KnownOutcomes:
             return "if no samples of another decision are missing from the data" * is_of_one
         if self.case == "untested" and self.missing is None:
             return "if outcomes are missing at random, since no two decisions show whether they are"
-        return "if outcomes are missing at random" if self.missing == "at_random" else ""
+        is_assumed = self.missing == "at_random" or self._may_lack_by_chance
+        return "if outcomes are missing at random" if is_assumed else ""
+
+    @property
+    def _may_lack_by_chance(self) -> bool:
+        """Whether a decision has no outcome, of too few samples to tell that this is no chance."""
+        return self.case == "by_chance" and not self.n_known.all()
 
     def describe_left_out(self) -> str:
         """Sentence on the rates that are left out; empty if samples count as they are."""
@@ -247,6 +250,11 @@ class KnownOutcomes:
             )
         if self.case == "untested" and self.missing is None:
             return self._describe_untested()
+        if self._may_lack_by_chance:
+            return (
+                f"{self._count_lacking(self.n_known == 0)} has an outcome, perhaps by chance: rates "
+                "that need these outcomes count other samples only."
+            )
         return self.describe_left_out()
 
     def _describe_untested(self) -> str:

@@ -112,7 +112,10 @@ def findings(report: ReportData) -> list[str]:
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
     if clusters := report.provenance.get("clusters"):
         sentences.append(f"Limits count clusters of samples, not samples: {clusters}.")
-    is_said = about_outcomes and report.known_outcomes["case"] != "untested"
+    is_said = (
+        report.known_outcomes.get("case") in ("by_decision", "of_one_decision")
+        or report.known_outcomes.get("missing") == "by_decision"
+    )
     if report.n_without_outcome and not is_said:
         sentences.append(_describe_outcomes(report))
     if not len(gaps) and report.gaps["four_fifths"].any():

@@ -50,19 +50,50 @@ def test_a_selective_group_is_found_among_many_others(missing):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [60, 1000])
-def test_false_alarms_are_rare(n):
+@pytest.mark.parametrize("n", [10, 60, 1000])
+@pytest.mark.parametrize("share", [0.7, 0.99])
+def test_false_alarms_are_rare(n, share):
     rng = np.random.default_rng(1)
     cases = []
-    for _ in range(200):
-        known = rng.random(n) < 0.8
+    for _ in range(400):
+        known = rng.random(n) < share
         rows = rng.integers(0, N, n)
         outcomes = np.where(known, REPAYS[rows], np.nan)
         audit = Audit.from_predictions(
             outcomes, GRANTED[rows], sensitive_features=SEX[rows].to_numpy()
         )
-        cases.append(audit.known_outcomes.case)
-    assert cases.count("by_chance") >= 199
+        record = audit.known_outcomes
+        cases.append("complete" if record is None else record.case)
+    assert cases.count("by_decision") + cases.count("of_one_decision") <= 2
+
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_refused_samples_without_outcomes_are_found_in_small_files(n):
+    rng = np.random.default_rng(2)
+    n_found = 0
+    for _ in range(100):
+        rows = rng.integers(0, N, n)
+        audit = Audit.from_predictions(
+            np.where(GRANTED[rows] == 1, REPAYS[rows], np.nan),
+            GRANTED[rows],
+            sensitive_features=SEX[rows].to_numpy(),
+        )
+        n_found += audit.known_outcomes.case == "of_one_decision"
+    assert n_found == 100
+
+
+def test_a_few_samples_without_an_outcome_are_counted_and_said():
+    decisions = np.repeat([0, 1], [3, 37])
+    outcomes = np.where(np.arange(40) < 12, np.nan, np.arange(40) % 3 > 0)
+    audit = Audit.from_predictions(
+        outcomes, decisions, sensitive_features=np.tile(["a", "b"], 20), min_group_size=5
+    )
+    report = audit.report()
+    assert "true_positive_rate" in set(report.frame["metric"])
+    findings = " ".join(report.findings)
+    assert "None of the 3 samples decided '0' has an outcome, perhaps by chance" in findings
+    claim = audit.certify("equal_opportunity", 0.9)
+    assert "if outcomes are missing at random" in claim.assumption
 
 
 @pytest.mark.parametrize("case", ["of_one_decision", "by_decision"])
