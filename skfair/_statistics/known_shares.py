@@ -134,7 +134,7 @@ def _find_chance_of_units(sums: np.ndarray) -> float:
 
 
 def lacks_outcomes(outcomes: KnownSamples, is_of_decision: np.ndarray, n_decisions: int) -> bool:
-    """Return whether samples of a decision, none of which has an outcome, show that this is no chance.
+    """Return whether a decision without any outcome has too many samples for this to be chance.
 
     Within each stratum any other samples of the stratum could have been the ones with an outcome.
     Samples of units are compared within units, and units by one sample of each.

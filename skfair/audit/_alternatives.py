@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +23,7 @@ from skfair._utils.checks import (
 )
 from skfair._utils.tables import to_pandas_table
 from skfair.audit._candidate_tests import ORDERS, compare_gaps, decide, find_times_more
-from skfair.audit._certify import bind_audit
+from skfair.audit._certify import bind_audit, weighs_outcomes
 from skfair.audit._claims import (
     EXIT_STATUSES,
     describe_constraint,
@@ -47,7 +48,9 @@ from skfair.audit._performance import (
     PERFORMANCES,
     UP_TO_ONE,
     ChangeTest,
+    Comparison,
     Performance,
+    compare_weighed_shares,
     pair_samples,
     resolve_performance,
 )
@@ -59,6 +62,7 @@ from skfair.audit._sentences import (
     describe_bound,
     describe_unpublished,
 )
+from skfair.constraints._held_out import compares_both_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,12 +126,15 @@ class Alternatives(PageReport):
     reading: Reading
     min_published: int | None = None
     unpublished: str = ""
+    assumption: str = ""
+    weighs_outcomes: bool = False
 
     title = "Search of less discriminatory alternatives"
     _settings = (
         *("frame", "baseline", "metric", "unit", "form", "performance", "is_share", "margin"),
         *("min_reduction", "order", "confidence_level", "n_samples", "constraint"),
-        *("attempt", "source", "reading", "min_published", "unpublished"),
+        *("attempt", "source", "reading", "min_published", "unpublished", "assumption"),
+        "weighs_outcomes",
     )
     _results = ("findings", "exit_status")
 
@@ -153,6 +160,7 @@ class Alternatives(PageReport):
             self._describe_baseline(),
             *(self._describe(row) for _, row in self.frame.iterrows()),
             self._describe_error(),
+            *([f"This holds {self.assumption}."] * bool(self.assumption)),
             *([describe_unpublished(self.unpublished)] if self.unpublished else []),
             "Nothing is said of models that are not among the candidates.",
         ]
@@ -205,6 +213,8 @@ class Alternatives(PageReport):
         if not n_unknown:
             return ""
         n_known = self.n_samples - n_unknown
+        if self.weighs_outcomes:
+            return f", from {n_known:,} known outcomes"
         return f"; the {self._gain.noun} counts the {n_known:,} that have an outcome"
 
     def _describe(self, row: pd.Series) -> str:
@@ -515,14 +525,21 @@ def find_alternatives(
         each_level = divide_level(level, attempt)
     # Test each candidate, then decide about all of them together.
     classes = _list_classes([audit, *audits.values()])
-    in_use = bind_audit(_list_one_by_one(audit), specification, classes)
+    by_decision = any(weighs_outcomes(one, specification) for one in [audit, *audits.values()])
+    if by_decision and len(classes) > 2 and audit.pos_label is None:
+        raise argument_error(
+            "pos_label must be a class where outcomes are weighed by decision, since alternatives "
+            f"are of one class then; got None of {len(classes)}. Pass it to the audit."
+        )
+    bind = partial(bind_audit, constraint=specification, classes=classes, by_decision=by_decision)
+    in_use = bind(_list_one_by_one(audit))
     tests = []
     rows = []
     for name, one in audits.items():
         with mute_warnings(UserWarning):  # the model in use has warned of small groups
-            bound = bind_audit(_list_one_by_one(one), specification, classes)
+            bound = bind(_list_one_by_one(one))
         gap_test = compare_gaps(in_use, bound, min_reduction)
-        compared = gain.compare(pair_samples(audit, one), margin)
+        compared = _compare_performances(gain, audit, one, margin)
         tests.append((gap_test.cache_limits(), compared.test.cache_limits()))
         n_gained, n_lost = _count_changes(audit, one)
         rows.append(
@@ -561,6 +578,8 @@ def find_alternatives(
         attempt=attempt,
         source=collect_facts(audit.source, positive_label=audit.pos_label),
         reading=audit.reading,
+        assumption=_describe_assumption(audit, gain, specification),
+        weighs_outcomes=_is_weighed(audit, gain),
     )
     return (
         answer if min_published is None else _protect_answer(answer, audit, audits, min_published)
@@ -604,6 +623,11 @@ def _audit_candidates(
     if passed:
         names = ["the audit", *map(repr, passed)]
         check_same_samples([audit, *passed.values()], "candidates", names)
+    if "has_outcome" in audit.columns:  # the decision that was made is the one in use
+        made = audit.outcomes_and_decisions
+        missing = audit.missing_outcomes
+        for name, one in audits.items():
+            audits[name] = replace(one, columns=one.columns | made, missing_outcomes=missing)
     _check_columns([audit, *audits.values()], gain, ["the audit", *map(repr, named)])
     return audits
 
@@ -613,12 +637,36 @@ def _check_known_outcomes(
 ) -> None:
     """Raise for candidates whose performance the known outcomes do not tell."""
     outcomes = audit.known_outcomes
-    if outcomes is None:
+    if outcomes is None or _is_weighed(audit, gain):
         return
     for name, one in candidates.items():
         is_of_decisions = gain.column == "y_pred"
         decisions = one.columns["y_pred"] if is_of_decisions else None
         outcomes.check_candidate(name, decisions, gain.name)
+
+
+def _is_weighed(audit: AuditData, gain: Performance) -> bool:
+    """Return whether the performance is the accuracy, by outcomes that are known by decision."""
+    outcomes = audit.known_outcomes
+    is_of_two = audit.pos_label is not None
+    return gain.is_share and is_of_two and outcomes is not None and outcomes.are_weighted
+
+
+def _compare_performances(
+    gain: Performance, audit: AuditData, candidate: AuditData, margin: float
+) -> Comparison:
+    """Return the test of a loss of performance, of all samples if outcomes are weighed."""
+    if _is_weighed(audit, gain):
+        return compare_weighed_shares(audit, candidate, margin)
+    return gain.compare(pair_samples(audit, candidate), margin)
+
+
+def _describe_assumption(audit: AuditData, gain: Performance, constraint: Constraint) -> str:
+    """Return what the answer assumes of the outcomes that are missing; empty if nothing."""
+    outcomes = audit.known_outcomes
+    if outcomes is None or not (compares_both_decisions(constraint) or gain.needs_outcomes):
+        return ""
+    return outcomes.assumption
 
 
 def _state_limits(

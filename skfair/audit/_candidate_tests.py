@@ -19,6 +19,7 @@ from skfair._statistics.estimates import (
 )
 from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit
 from skfair._utils.checks import argument_error
+from skfair.audit._certify import BoundByDecision
 from skfair.audit._performance import ChangeTest
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ def compare_gaps(
 ) -> ChangeTest:
     """The test that the gap is smaller by more than 0, and by `min_reduction` at least.
 
-    Each list has the constraint bound to every class whose rates are compared. Of ratios the change
-    is that of the smallest one, with the sign reversed.
+    Each list has the constraint bound to every class whose rates are compared, to one by outcomes
+    that are known by decision. Of ratios the change is that of the smallest one, with the sign
+    reversed.
     """
     first = in_use[0].bound
     compared = cast("Gap", first.gap)
@@ -53,7 +55,10 @@ def compare_gaps(
             )
     # Events of all classes by the model in use, then those by the candidate.
     bounds = [one for model in (in_use, candidate) for one in model]
-    means = _stack([_count_values(one) for one in bounds])
+    if isinstance(first, BoundByDecision):
+        means: Estimates = first.estimate(candidate[0].bound.outcomes.y_pred)
+    else:
+        means = _stack([_count_values(one) for one in bounds])
     estimates = compared.estimates(means)
     if isinstance(estimates, LogRates):
         estimates = LogRates(means, are_exact=False)

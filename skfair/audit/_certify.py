@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
-    from skfair._groups import Samples
+    from skfair._groups import Groups, Samples
     from skfair._statistics.rates_by_decision import RatesByDecision
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
@@ -188,7 +188,7 @@ def _certify_outcomes(
 class BoundAudit(NamedTuple):
     """A constraint bound to the predictions of an audit, which are its scores, and its unit."""
 
-    bound: BoundConstraint
+    bound: BoundConstraint | BoundByDecision
     scores: np.ndarray
     constraint: Constraint
     unit: str
@@ -200,22 +200,31 @@ class BoundAudit(NamedTuple):
 
 
 def bind_audit(
-    audit: AuditData, constraint: Constraint, classes: np.ndarray | tuple = ()
+    audit: AuditData,
+    constraint: Constraint,
+    classes: np.ndarray | tuple = (),
+    *,
+    by_decision: bool = False,
 ) -> list[BoundAudit]:
-    """A constraint bound to the predictions of an audit, of more than two `classes` to each."""
+    """A constraint bound to the predictions of an audit, of more than two `classes` to each.
+
+    Outcomes are weighed `by_decision`, in case some are missing.
+    """
     audit = replace(audit, model=None)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     per_class, (constraint, unit) = _arrange_columns(audit, constraint, classes)
     n_rows = len(per_class[0][0][0])
     leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
-    if leaves_out:
+    weighs = leaves_out and by_decision
+    selected, _ = _select_samples(audit, n_rows, leaves_out, weighs)
+    bind: Callable = partial(bind_constraint, **selected)
+    if weighs:
+        bind = partial(_bind_by_decision, audit, bind)
+    elif leaves_out:
         audit.check_known_outcomes(constraint.compared_rate, constraint.name)
-    selected, _ = _select_samples(audit, n_rows, leaves_out)
     return [
-        BoundAudit(
-            *bind_constraint(constraint, predictions, **selected, **params), constraint, unit
-        )
+        BoundAudit(*bind(constraint, predictions, **params), constraint, unit)
         for predictions, params in per_class
     ]
 
@@ -348,7 +357,7 @@ def _certify_predictions(
     known = audit.known
     n_rows = len(per_class[0][0][0])
     left_out: tuple[str, ...] = ()
-    leaves_out = weighs_outcomes = False
+    leaves_out = is_weighed = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
     filled = fill_tolerance(constraint, tolerance)
     constraints = split_by_attribute(filled, audit.samples.groups)
@@ -364,10 +373,10 @@ def _certify_predictions(
         leaves_out = audit.n_without_outcome > 0 and (
             audit.are_outcomes or needs_outcomes(constraint, n_rows, X)
         )
-        weighs_outcomes = leaves_out and _weighs_outcomes(audit, constraint)
-        selected, left_out = _select_samples(audit, n_rows, leaves_out, weighs_outcomes)
+        is_weighed = leaves_out and weighs_outcomes(audit, constraint)
+        selected, left_out = _select_samples(audit, n_rows, leaves_out, is_weighed)
         bind = partial(bind_constraint, X=X, **selected)
-        if weighs_outcomes:
+        if is_weighed:
             bind = partial(_bind_by_decision, audit, bind)
         elif leaves_out:
             audit.check_known_outcomes(constraint.compared_rate, constraint.name)
@@ -395,9 +404,11 @@ def _certify_predictions(
     starts = range(0, len(limits), len(per_class))
     by_attribute = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
     worst, worst_tolerance = _state_worst(by_attribute, tolerances)
-    if known.is_modelled or weighs_outcomes:
+    if known.is_modelled or is_weighed:
         # Required sizes are those of samples that are all recorded.
-        worst = worst._replace(required_sample_size=None, sizes={})
+        worst = worst._replace(required_sample_size=None)
+    if known.is_modelled:
+        worst = worst._replace(sizes={})
     claim = _make_claim(audit, constraint, worst, unit, worst_tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
@@ -408,8 +419,11 @@ def _certify_predictions(
     assumed.append(_assume_no_rare_values(largest, worst))
     if leaves_out and audit.known_outcomes is not None:
         assumed.append(audit.known_outcomes.assumption)
-        leaves_out = not weighs_outcomes  # then the claim is about all samples
-    elif audit.known_outcomes is not None and compares_both_decisions(constraint):
+        leaves_out = not is_weighed  # then the claim is about all samples
+    elif audit.known_outcomes is not None and (
+        compares_both_decisions(constraint)
+        or (not constraint.counts_decisions and needs_outcomes(constraint, n_rows, None))
+    ):
         assumed.append(audit.known_outcomes.assumption)
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
@@ -502,7 +516,7 @@ def _find_positive(
 
 
 def _select_samples(
-    audit: AuditData, n_rows: int, needs_outcome: bool, weighs_outcomes: bool = False
+    audit: AuditData, n_rows: int, needs_outcome: bool, is_weighed: bool = False
 ) -> tuple:
     """Groups of so many rows, weights of those that count, and groups of which no row counts.
 
@@ -517,7 +531,7 @@ def _select_samples(
         weights = weights * ~mask_unknown(groups)
     if needs_outcome:
         with_outcome = weights * columns["has_outcome"]
-        if weighs_outcomes:
+        if is_weighed:
             outcomes = cast("KnownOutcomes", audit.find_known_outcomes(samples, columns))
             with_outcome = with_outcome * outcomes.mask_estimable()
         n, n_known = (groups.subset(np.flatnonzero(one)).counts for one in (weights, with_outcome))
@@ -549,14 +563,19 @@ def _check_tolerance(constraint: Constraint, largest: float) -> float:
     return check_tolerance(tolerance, largest, closed="right", of=constraint.name)
 
 
-class _BoundByDecision(NamedTuple):
+class BoundByDecision(NamedTuple):
     """A constraint bound to samples whose outcomes are known by decision, and rates of all samples.
 
-    It has what `_find_limits` asks of a `BoundConstraint`.
+    It has what `_find_limits` asks of a `BoundConstraint`. ``outcomes`` have the outcomes and the
+    decisions of the audit, of which ``positive`` is the class that is compared.
     """
 
     bound_constraint: BoundConstraint
-    rates: RatesByDecision
+    outcomes: KnownOutcomes
+    groups: Groups
+    constraint: Constraint
+    positive: Label
+    clusters: np.ndarray | None
 
     @property
     def name(self) -> str:
@@ -575,11 +594,26 @@ class _BoundByDecision(NamedTuple):
 
     def value(self, scores: np.ndarray) -> float:
         """The estimated gap."""
-        return float(self.gap(self.rates.values))
+        return float(self.gap(self.estimate().values))
 
     def estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Rates of all samples, and the linear forms whose largest is the gap."""
-        return self.gap.estimates(self.rates), self.gap.linear_forms(len(self.rates.values))
+        rates = self.estimate()
+        return self.gap.estimates(rates), self.gap.linear_forms(len(rates.values))
+
+    def estimate(self, *others: np.ndarray) -> RatesByDecision:
+        """Return the rates of all events, and of the same events by the decisions of others."""
+        codes = {name: code for code, name in enumerate(self.groups.names)}
+        labels = self.sums.cells.labels
+        rates = _find_compared_rates(self.constraint)
+        return self.outcomes.estimate_events(
+            [rates[cell] for cell, _ in labels],
+            [codes[group] for _, group in labels],
+            self.groups,
+            self.positive,
+            self.clusters,
+            others,
+        )
 
 
 def _bind_by_decision(
@@ -589,23 +623,23 @@ def _bind_by_decision(
     predictions: tuple,
     *,
     pos_label: Label | None,
-) -> tuple[_BoundByDecision, np.ndarray]:
+) -> tuple[BoundByDecision, np.ndarray]:
     """Bind a constraint on rates to all samples, by the known outcomes of every decision."""
     bound, scores = bind(constraint, predictions, pos_label=pos_label)
     samples, columns = _find_rows(audit, len(predictions[0]))
-    # It is called where `_weighs_outcomes` has found rates, and outcomes that are missing.
+    # It is called where outcomes are weighed, of which some are missing.
     outcomes = cast("KnownOutcomes", audit.find_known_outcomes(samples, columns))
     groups, _ = constraint.compared_groups(samples)
-    codes = {name: code for code, name in enumerate(groups.names)}
-    labels = bound.sums.cells.labels
     y_true, y_pred = predictions
-    rates = replace(outcomes, y_true=y_true, y_pred=y_pred).estimate_events(
-        [_find_compared_rates(constraint)[cell] for cell, _ in labels],
-        [codes[group] for _, group in labels],
-        groups,
-        find_positive(y_true, y_pred, pos_label=pos_label),
+    by_decision = BoundByDecision(
+        bound_constraint=bound,
+        outcomes=replace(outcomes, y_true=y_true, y_pred=y_pred),
+        groups=groups,
+        constraint=constraint,
+        positive=find_positive(y_true, y_pred, pos_label=pos_label),
+        clusters=audit.cluster_codes,
     )
-    return _BoundByDecision(bound, rates), scores
+    return by_decision, scores
 
 
 def _find_rows(audit: AuditData, n_rows: int) -> tuple[Samples, dict[str, np.ndarray]]:
@@ -624,7 +658,7 @@ def _find_compared_rates(constraint: Constraint) -> Mapping[str, Rate]:
     return defaultdict(lambda: rate) if isinstance(rate, Rate) else {}
 
 
-def _weighs_outcomes(audit: AuditData, constraint: Constraint) -> bool:
+def weighs_outcomes(audit: AuditData, constraint: Constraint) -> bool:
     """Return whether a claim counts known outcomes by the inverse of their share.
 
     A rate that the known outcomes tell as they are, such as the precision, does not.

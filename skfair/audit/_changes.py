@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sized
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from skfair.audit._front import (
     primary_metrics,
     select_headline_gap,
 )
+from skfair.audit._known_outcomes import KnownOutcomes, find_known_outcomes
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._sections import find_left_out
 from skfair.audit._sentences import (
@@ -50,6 +52,7 @@ from skfair.audit._tables import (
     group_text,
     groupings,
     missing_attribute_mask,
+    needs_outcome,
 )
 from skfair.audit._task_metrics import find_positive_label, infer_task, metric_estimators
 from skfair.metrics import Rate
@@ -89,7 +92,7 @@ class Changes(PageReport):
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
     that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
     what `min_published` keeps back, and ``known_outcomes`` which rates are left out since outcomes
-    are missing by decision.
+    are missing by decision, or that it ``weighs_outcomes`` by decision.
     """
 
     frame: pd.DataFrame
@@ -106,9 +109,13 @@ class Changes(PageReport):
     readings: list[Reading]
     unpublished: str = ""
     known_outcomes: list[str] = field(default_factory=list)
+    weighs_outcomes: bool = False
 
     title = "Change report"
-    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished")
+    _settings = (
+        *("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished"),
+        "weighs_outcomes",
+    )
     _results = (
         "known_outcomes",
         "findings",
@@ -242,8 +249,13 @@ def _report_changes(
     samples, columns, period, units, clusters = periods
     estimators, positive = _find_estimators(audits[0], columns, metrics)
     outcomes = [one.known_outcomes for one in audits if one.known_outcomes is not None]
-    for one in outcomes:
-        estimators = one.leave_out(estimators, decides_otherwise=len(audits) == 1)
+    weighs_outcomes = _can_weigh(outcomes)
+    if weighs_outcomes:
+        further = find_group_metrics(metrics) if len(metrics) else {}
+        estimators = _weigh_outcomes(audits, periods, estimators, further)
+    else:
+        for one in outcomes:
+            estimators = one.leave_out(estimators, decides_otherwise=len(audits) == 1)
     by = groupings(samples.groups)
     min_size = audits[0].min_group_size
     takes_missing = audits[0].known.treatment == "group"
@@ -275,8 +287,71 @@ def _report_changes(
         source=_collect_sources(audits, positive),
         uncompared=_list_uncompared(by, period, takes_missing),
         readings=[one.reading for one in audits],
-        known_outcomes=[one.describe_left_out() for one in outcomes],
+        known_outcomes=[
+            one.describe_left_out()
+            if one.are_weighted and not weighs_outcomes
+            else one.describe_report()
+            for one in outcomes
+        ],
+        weighs_outcomes=weighs_outcomes,
     )
+
+
+def _can_weigh(outcomes: list[KnownOutcomes]) -> bool:
+    """Return whether some outcomes are weighed by decision, and those of no period are not known.
+
+    Outcomes that count as they are may be weighed, too, unless the user says that they must not.
+    """
+    may_be = [one.missing is None and one.are_counted_as_they_are for one in outcomes]
+    are_weighted = [one.are_weighted for one in outcomes]
+    return any(are_weighted) and all(np.logical_or(may_be, are_weighted))
+
+
+def _weigh_outcomes(
+    audits: list[AuditData], periods: _Periods, estimators: dict[str, Callable], further: dict
+) -> dict[str, Callable]:
+    """Return the estimators of both periods that weigh outcomes by the decision that was made."""
+    columns = dict(periods.columns)
+    if audits[0].task != "classification":  # predictions are no decisions
+        del columns["y_pred"]
+    pos_label = audits[0].pos_label
+    found = find_known_outcomes(periods.samples, columns, pos_label, "by_decision")
+    both = cast("KnownOutcomes", found)  # some outcomes are missing
+    if len(audits) == 2:
+        return both.select(estimators, further)
+    # Two models of the same samples, which are the first half of the rows, and the second.
+    rows = np.arange(len(periods.period) // 2)
+    half = periods.restrict(rows)
+    found = find_known_outcomes(half.samples, half.columns, pos_label, "by_decision")
+    one, other = cast("KnownOutcomes", found), columns["y_pred"][len(rows) :]
+
+    def weigh(rate: Rate, label: Label | None) -> Callable | None:
+        if label is None:  # the decisions of both models between more than two classes
+            return None
+        return partial(_estimate_pair, one, rate, label, other, periods.clusters)
+
+    return both.select(estimators, further, weigh)
+
+
+def _estimate_pair(
+    outcomes: KnownOutcomes,
+    rate: Rate,
+    label: Label,
+    other: np.ndarray,
+    clusters: np.ndarray | None,
+    groups: Groups,
+    weights: np.ndarray,
+    units: np.ndarray,
+) -> tuple[Estimates | None, np.ndarray]:
+    """Return rates of groups by two models of the same samples, and the codes of these groups.
+
+    `groups` are of the rows of both models, with as many groups of each.
+    """
+    rows = np.arange(len(other))
+    labels = groups.labels[: len(groups.labels) // 2]  # of groups by the first model
+    first = groups.regroup(groups.codes, labels).subset(rows)
+    within = None if clusters is None else clusters[rows]
+    return outcomes.estimate_models(rate, label, first, other, within)
 
 
 def _find_estimators(
@@ -462,7 +537,10 @@ def _paired_columns(audit: AuditData, y_pred: TableLike) -> list[dict[str, np.nd
     if len(after) == len(audit.is_used):  # rows of zero weight are left out
         after = after[audit.is_used]
     check_consistent_length(decisions, after)
-    return [audit.outcomes | {"y_pred": one} for one in (decisions, after)]
+    outcomes = audit.outcomes
+    if "has_outcome" in outcomes:
+        outcomes["decided"] = audit.columns.get("decided", decisions)
+    return [outcomes | {"y_pred": one} for one in (decisions, after)]
 
 
 def _period_columns(
@@ -470,10 +548,13 @@ def _period_columns(
 ) -> list[dict[str, np.ndarray]]:
     """Predictions of each audit among its columns, and outcomes where both have them."""
     names = ["y_true", "has_outcome"] * all("y_true" in one for one in columns)
+    if names and any(not one["has_outcome"].all() for one in columns if "has_outcome" in one):
+        names.append("decided")
     tables = []
     for audit, one in zip(audits, columns, strict=True):
         decisions = audit.find_decisions(one)
-        known = {"has_outcome": np.ones(len(decisions), dtype=bool)} | one
+        complete = {"has_outcome": np.ones(len(decisions), dtype=bool), "decided": decisions}
+        known = complete | one
         tables.append({name: known[name] for name in names} | {"y_pred": decisions})
     return tables
 
@@ -778,11 +859,18 @@ def _describe_overall(report: Changes) -> Iterator[str]:
 
 def _name_accuracy_samples(report: Changes, row: pd.Series) -> str:
     """The samples whose decisions an accuracy counts: all, or the ones whose outcome is known."""
-    if not any("samples have no outcome" in one.left_out for one in report.readings):
-        return "all samples"
     before, after = (f"{row[name]:,.0f}" for name in ("n_before", "n_after"))
     n = before if report.is_paired else f"{before} and {after}"
+    if report.weighs_outcomes:
+        return f"all samples, from {n} known outcomes,"
+    if not _lacks_outcomes(report):
+        return "all samples"
     return f"the {n} samples whose outcome is known"
+
+
+def _lacks_outcomes(report: Changes) -> bool:
+    """Return whether some samples have no outcome."""
+    return any("samples have no outcome" in one.left_out for one in report.readings)
 
 
 def _describe_samples(report: Changes) -> str:
@@ -913,8 +1001,13 @@ def _change_table(
 ) -> tuple[str, str, tuple[str, ...], list[tuple]]:
     """Table of one metric by one attribute, before and after."""
     title, meaning = describe_metric(name, report.readings[0].burden)
+    counted = "Samples"
+    if needs_outcome(name) and _lacks_outcomes(report):
+        counted = "With outcome"
+        if not report.weighs_outcomes:
+            meaning = re.sub(r", of all\b", ", of all whose outcome is known", meaning)
     quantity = describe_quantity(name)
-    titles = ("Group", "", "Change", *report.names, "Samples")
+    titles = ("Group", "", "Change", *report.names, counted)
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))

@@ -74,8 +74,10 @@ from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_c
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
+from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
+from skfair.metrics._top_k import select_top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,7 +194,7 @@ class AuditData:
             source = {"clusters": about} | (source or {})
         missing_outcomes = None if outcomes is None else outcomes.missing
         if missing_outcomes == "by_decision":
-            _check_can_weigh(checked, clusters)
+            _check_can_weigh(checked)
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         pos_label = find_positive_label(task, checked.columns, pos_label)
         has_decision = pos_label is not None and {"y_pred", "y_score"} & set(checked.columns)
@@ -252,10 +254,21 @@ class AuditData:
         """As `known_outcomes`, of samples of this audit and their columns, such as merged ones."""
         if self.task != "classification":  # predictions are no decisions
             columns = {name: one for name, one in columns.items() if name != "y_pred"}
+        if self.k is not None and "decided" in columns:
+            columns = columns | self._decide_top(samples, columns)
         clusters = self.cluster_codes
         return find_known_outcomes(
             samples, columns, self.pos_label, self.missing_outcomes, clusters
         )
+
+    def _decide_top(
+        self, samples: Samples, columns: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Decisions for the k highest scores as a column; {} if samples share places."""
+        selection = select_top(to_numbers(columns["y_score"], "y_score"), samples, self.k)
+        if selection.n_tied:
+            return {}
+        return {"y_pred": np.where(selection.decisions > 0.5, self.pos_label, None)}
 
     def check_known_outcomes(self, rate: Any, name: str) -> None:
         """Raise for a rate, or another metric of some name, that the known outcomes do not tell."""
@@ -924,8 +937,11 @@ def _check_audit_columns(columns, known, are_counts):
     weights = columns.pop("sample_weight", None)
     control_features = columns.pop("control_features", None)
     columns = _fill_outcomes(cover_truth(columns))
-    if "has_outcome" not in columns:  # nothing depends on what says which outcomes are known
-        columns = {name: one for name, one in columns.items() if name not in ("decided", "period")}
+    if "has_outcome" not in columns:  # what says which outcomes are known matters in one case
+        columns.pop("period", None)
+        decided = columns.get("decided")
+        if decided is not None and pd.Series(decided).nunique() > 1:
+            del columns["decided"]
     if not {"y_pred", "y_score", "y_true"} & set(columns):
         raise argument_error(
             "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
@@ -982,13 +998,8 @@ def _find_clusters(
     return pd.Series(groups, name=name) if n_clusters < len(groups) else None
 
 
-def _check_can_weigh(checked: _Checked, clusters: pd.Series | None) -> None:
-    """Raise unless outcomes can be weighed: of independent samples, by decision."""
-    if clusters is not None:
-        raise argument_error(
-            "groups must be left out with outcomes of missing='by_decision', which weighs samples "
-            "that are independent. Pass one sample of each cluster."
-        )
+def _check_can_weigh(checked: _Checked) -> None:
+    """Raise unless outcomes can be weighed by a decision."""
     columns = checked.columns
     made = columns.get("decided", columns.get("y_pred"))
     if "has_outcome" in columns and (made is None or len(np.unique(made)) < 2):

@@ -15,7 +15,12 @@ from skfair._statistics.known_shares import (
     differ_by_decision,
     lacks_outcomes,
 )
-from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
+from skfair._statistics.rates_by_decision import (
+    DecisionCounts,
+    DecisionSamples,
+    RatesByDecision,
+    WeightedCounts,
+)
 from skfair._utils.checks import argument_error, number_text
 from skfair.audit._tables import needs_outcome
 from skfair.metrics import RATES, Rate
@@ -30,8 +35,8 @@ Case = Literal["complete", "untested", "by_chance", "by_decision", "of_one_decis
 """How outcomes are missing; "untested" if there are no two decisions that could differ."""
 
 _REMEDY = (
-    "If nothing but the group and the decision says whether an outcome is known, reports and "
-    "claims can weigh them: pass Outcomes(y, missing='by_decision') as y_true, or "
+    "If nothing but the group and the decision says whether an outcome is known, rates of "
+    "decisions can weigh them: pass Outcomes(y, missing='by_decision') as y_true, or "
     "--missing-outcomes by_decision. 'at_random' counts the known ones as they are."
 )
 """What to do where known shares differ by decision."""
@@ -105,8 +110,10 @@ class KnownOutcomes:
         """Which samples have an outcome, with a row for each group that a sample is in."""
         rows, group = self.groups.memberships
         units = self.cluster
-        if units is None and not self.groups.is_disjoint:
-            units = np.arange(len(self.has_outcome))
+        if not self.groups.is_disjoint:
+            units = np.arange(len(self.has_outcome)) if units is None else units
+        elif units is not None and len(np.unique(units)) == len(units):
+            units = None
         return KnownSamples(
             groups=group,
             periods=self.period[rows],
@@ -179,9 +186,9 @@ class KnownOutcomes:
         )
         if self.missing == "by_decision":
             return (
-                f"{known} Reports and claims weigh them for rates of decisions, but not for "
-                "metrics of scores and numbers, subgroups, comparisons, alternatives and the k "
-                "highest scores."
+                f"{known} Rates of decisions and the accuracy weigh them. Metrics of scores, other "
+                "performances, searches of subgroups and the k highest of scores that tie do not: "
+                "ask a report or a claim about rates of decisions, of groups by several columns."
             )
         return f"{known} {_REMEDY}"
 
@@ -251,9 +258,10 @@ class KnownOutcomes:
         if self.case == "untested" and self.missing is None:
             return self._describe_untested()
         if self._may_lack_by_chance:
+            none = self._count_lacking(self.n_known == 0)
             return (
-                f"{self._count_lacking(self.n_known == 0)} has an outcome, perhaps by chance: rates "
-                "that need these outcomes count other samples only."
+                f"{none} has an outcome, perhaps by chance: rates that need these outcomes count "
+                "other samples only."
             )
         return self.describe_left_out()
 
@@ -272,14 +280,19 @@ class KnownOutcomes:
     # Estimates of rates of all samples.
 
     def select(
-        self, estimators: dict[str, Callable], further: Mapping[str, Any] | None = None
+        self,
+        estimators: dict[str, Callable],
+        further: Mapping[str, Any] | None = None,
+        weigh: Callable | None = None,
     ) -> dict[str, Callable]:
         """Return the estimators by metric that the known outcomes tell, weighted where asked for.
 
         `further` are metrics of the user by name. Names of rates of a class end in its label.
+        `weigh` returns the weighted estimator of a rate and a label, or None if there is none.
         """
         if self.are_counted_as_they_are:
             return estimators
+        weigh = self._weigh if weigh is None else weigh
         metrics = RATES | dict(further or {})
         selected = {}
         for name, one in estimators.items():
@@ -287,8 +300,8 @@ class KnownOutcomes:
             needs_none = not needs_outcome(name) or (metric is not None and not metric.needs_target)
             if needs_none or self.is_known(metric, label):
                 selected[name] = one
-            elif self.weighs(metric):
-                selected[name] = self._weigh(metric, label)
+            elif self.weighs(metric) and (weighed := weigh(metric, label)) is not None:
+                selected[name] = weighed
         return selected
 
     def _weigh(self, rate: Rate, label: Label | None) -> Callable:
@@ -308,6 +321,8 @@ class KnownOutcomes:
         if name in metrics:
             return metrics[name], self.pos_label
         base, _, text = name.partition(" of class ")
+        if not text:
+            return metrics.get(base), self.pos_label
         labels = [] if self.y_pred is None else [*np.unique(self.y_pred), *np.unique(self.y_true)]
         label = next((one for one in labels if str(one) == text), None)
         return metrics.get(base), label
@@ -329,40 +344,103 @@ class KnownOutcomes:
         }
 
     def estimate(
-        self, rate: Rate, label: Label | None, groups: Groups, weights: np.ndarray | None
+        self,
+        rate: Rate,
+        label: Label | None,
+        groups: Groups,
+        weights: np.ndarray | None,
+        clusters: np.ndarray | None = None,
     ) -> tuple[RatesByDecision | None, np.ndarray]:
-        """Return rates of groups whose strata have outcomes of all decisions, and these groups."""
-        counts, group = self._count_strata(groups, label)
-        lacks = np.bincount(group, counts.lacks_outcomes, len(groups.labels)) > 0
-        known = np.zeros((len(groups.labels), 2, 2))
-        np.add.at(known, group, counts.tabulate_known())
-        is_counted = (known * (rate.tables[1] > 0)).any(axis=(1, 2))
+        """Return rates of groups whose strata have outcomes of all decisions, and these groups.
+
+        Samples of equal code in `clusters`, (n_rows,), are not independent.
+        """
+        return self._estimate_models(rate, label, groups, clusters, ())
+
+    def estimate_models(
+        self,
+        rate: Rate,
+        label: Label | None,
+        groups: Groups,
+        other: np.ndarray,
+        clusters: np.ndarray | None = None,
+    ) -> tuple[RatesByDecision | None, np.ndarray]:
+        """Return rates of groups by two models, and these groups, as `estimate` does.
+
+        `other` are the decisions of the second model. Its groups are numbered after the groups of
+        the first. Strata are those of both decisions, so that rates differ a little from the
+        estimates of one model by itself.
+        """
+        return self._estimate_models(rate, label, groups, clusters, (other,))
+
+    def _estimate_models(
+        self,
+        rate: Rate,
+        label: Label | None,
+        groups: Groups,
+        clusters: np.ndarray | None,
+        others: tuple[np.ndarray, ...],
+    ) -> tuple[RatesByDecision | None, np.ndarray]:
+        """Return rates of groups by this model and others, and the numbers of these groups."""
+        n_groups, n_models = len(groups.labels), 1 + len(others)
+        strata = self._divide(groups, label, others)
+        lacks = np.bincount(strata.group, strata.counts.lacks_outcomes, n_groups) > 0
+        known = np.zeros((n_models, n_groups, 2, 2))
+        for model in range(n_models):
+            one = np.full(len(strata.group), model)
+            np.add.at(known[model], strata.group, strata.counts.tabulate_known(one))
+        is_counted = (known * (rate.tables[1] > 0)).any(axis=(2, 3))
         present = np.flatnonzero(~lacks & is_counted & (groups.counts > 0))
         if not len(present):
             return None, present
-        inside = np.flatnonzero(np.isin(group, present))
-        event = np.searchsorted(present, group[inside])
-        tables = np.repeat(rate.tables[np.newaxis], len(present), axis=0)
-        return RatesByDecision(tables, counts.take(inside), event), present
+        model, codes = np.divmod(present, n_groups)
+        events = _Events([rate] * len(present), codes, model)
+        return self._estimate_strata(events, strata, clusters), present
 
     def estimate_events(
-        self, rates: list[Rate], codes: list[int], groups: Groups, label: Label | None
+        self,
+        rates: list[Rate],
+        codes: list[int],
+        groups: Groups,
+        label: Label | None,
+        clusters: np.ndarray | None = None,
+        others: tuple[np.ndarray, ...] = (),
     ) -> RatesByDecision:
         """Return the rate of each event, of the group with the code of the event.
 
-        Strata without outcomes of some decision are left out.
+        With the decisions of `others` there are as many events of each of these models. Strata
+        without outcomes of some decision are left out.
         """
-        counts, group = self._count_strata(groups, label)
-        is_known = ~counts.lacks_outcomes
-        strata = [np.flatnonzero((group == code) & is_known) for code in codes]
-        event = np.repeat(np.arange(len(codes)), [len(one) for one in strata])
-        tables = np.array([one.tables for one in rates])
-        return RatesByDecision(tables, counts.take(np.concatenate(strata)), event)
+        n_models = 1 + len(others)
+        model = np.repeat(np.arange(n_models), len(codes))
+        events = _Events(rates * n_models, np.tile(codes, n_models), model)
+        return self._estimate_strata(events, self._divide(groups, label, others), clusters)
+
+    def _estimate_strata(
+        self, events: _Events, strata: _Strata, clusters: np.ndarray | None
+    ) -> RatesByDecision:
+        """Return rates of events from the strata of their groups."""
+        is_known = ~strata.counts.lacks_outcomes
+        of_events = [np.flatnonzero((strata.group == code) & is_known) for code in events.codes]
+        selected = np.concatenate(of_events)
+        if clusters is None and not self.groups.is_disjoint:
+            clusters = np.arange(len(self.has_outcome))
+        samples = None
+        if clusters is not None:
+            samples = strata.samples.number_units(clusters).take(selected)
+        return RatesByDecision(
+            np.array([one.tables for one in events.rates]),
+            strata.counts.take(selected),
+            np.repeat(np.arange(len(of_events)), [len(one) for one in of_events]),
+            model=events.model,
+            shared=selected if events.model.any() else None,
+            samples=samples,
+        )
 
     def mask_estimable(self) -> np.ndarray:
         """Return whether the group of each row has outcomes of all decisions made in it."""
-        counts, group = self._count_strata(self.groups, None)
-        lacks = np.bincount(group, counts.lacks_outcomes, len(self.groups.labels)) > 0
+        strata = self._divide(self.groups, None, ())
+        lacks = np.bincount(strata.group, strata.counts.lacks_outcomes, len(self.groups.labels)) > 0
         rows, codes = self.groups.memberships
         return np.bincount(rows, lacks[codes], len(self.has_outcome)) == 0
 
@@ -412,23 +490,28 @@ class KnownOutcomes:
         """Number of samples in the mask by decision made, (n_labels,)."""
         return np.bincount(self.made, (self.groups.row_counts * mask), len(self.labels))
 
-    def _count_strata(
-        self, groups: Groups, label: Label | None
-    ) -> tuple[DecisionCounts, np.ndarray]:
-        """Return counts by stratum and pair of decisions, and the group of each stratum.
+    def _divide(
+        self, groups: Groups, label: Label | None, others: tuple[np.ndarray, ...]
+    ) -> _Strata:
+        """Return the strata of groups, with their counts by the decisions of all models.
 
         Strata are the finest groups of the audit within each group: known shares may differ
         among them.
         """
         decisions = self._compare_with(label)
-        # Columns are pairs of the decision made and the audited one, strata pairs of groups.
-        pairs, column = np.unique(2 * self.made + decisions.is_selected, return_inverse=True)
+        positive = self.pos_label if label is None else label
+        # Columns are the decision made and the audited ones, strata pairs of groups.
+        audited = np.stack([decisions.is_selected, *(one == positive for one in others)], axis=1)
+        codes = self.made.astype(int)
+        for one in audited.T:
+            codes = 2 * codes + one
+        _, first, column = np.unique(codes, return_index=True, return_inverse=True)
         rows, group = groups.memberships
         finest = self.groups.codes[rows] if self.groups.is_disjoint else group
         n_finest = finest.max(initial=0) + 1
         strata, stratum = np.unique(group * n_finest + finest, return_inverse=True)
-        cells = stratum * len(pairs) + column[rows]
-        shape = len(strata), len(pairs)
+        cells = stratum * len(first) + column[rows]
+        shape = len(strata), len(first)
         known = self.has_outcome
         numbers = groups.row_counts * np.ones(len(known))
         weights = (self.weights, self.weights**2, numbers)
@@ -443,8 +526,27 @@ class KnownOutcomes:
             )
             for mask in (np.ones(len(known), dtype=bool), known, known & decisions.is_true)
         )
-        counts = DecisionCounts(n, n_known, n_positive, pairs // 2, pairs % 2 == 1)
-        return counts, strata // n_finest
+        samples = DecisionSamples(
+            stratum, column[rows], rows, weights[0][rows], known[rows], decisions.is_true[rows]
+        )
+        counts = DecisionCounts(n, n_known, n_positive, self.made[first], audited[first])
+        return _Strata(counts, strata // n_finest, samples)
+
+
+class _Events(NamedTuple):
+    """What is estimated: the rate of each event, the code of its group, and its model."""
+
+    rates: list[Rate]
+    codes: np.ndarray
+    model: np.ndarray
+
+
+class _Strata(NamedTuple):
+    """Counts of strata, the group of each, (n_strata,), and samples, whose units are rows."""
+
+    counts: DecisionCounts
+    group: np.ndarray
+    samples: DecisionSamples
 
 
 def _are_equal(values: np.ndarray) -> bool:
@@ -465,14 +567,14 @@ def find_known_outcomes(
     if there is one.
     """
     y_pred = columns.get("y_pred")
+    made = columns.get("decided", y_pred)
     has_outcome = columns.get("has_outcome")
     if has_outcome is None:
-        is_of_one_decision = pos_label is not None and y_pred is not None and _are_equal(y_pred)
+        is_of_one_decision = pos_label is not None and made is not None and _are_equal(made)
         if not is_of_one_decision or "y_true" not in columns:
             return None
         has_outcome = np.ones(len(samples.weights), dtype=bool)
     n_rows = len(has_outcome)
-    made = columns.get("decided", y_pred)
     labels: tuple[str, ...] = ()
     codes = np.zeros(n_rows, dtype=np.intp)
     if made is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,14 @@ from skfair._statistics.areas import PairedAreas
 from skfair._statistics.bounded_means import make_estimates
 from skfair._utils.checks import argument_error, join_names, warn
 from skfair._utils.sklearn import read_scorer
+from skfair.metrics import RATES
 from skfair.metrics._group_metrics import to_numbers
 
 if TYPE_CHECKING:
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
     from skfair.audit._data import AuditData
+    from skfair.audit._known_outcomes import KnownOutcomes
 
 
 class ChangeTest(NamedTuple):
@@ -149,6 +151,27 @@ def _compare_means(
     """The comparison of two weighted means by limits of their difference."""
     first, second = (float(np.average(one, weights=pairs.weights)) for one in gains)
     return Comparison(ChangeTest(first - second, limits, margin), first, second)
+
+
+def compare_weighed_shares(in_use: AuditData, candidate: AuditData, margin: float) -> Comparison:
+    """Compare shares of right decisions of all samples, of outcomes that are known by decision."""
+    outcomes = cast("KnownOutcomes", in_use.known_outcomes)
+    estimates, _ = outcomes.estimate_models(
+        RATES["accuracy"],
+        in_use.pos_label,
+        in_use.samples.groups.merge(),
+        candidate.columns["y_pred"],
+        in_use.cluster_codes,
+    )
+    if estimates is None:
+        raise argument_error(
+            "y_true must have outcomes of every decision that was made in each group, to weigh "
+            f"them by decision, but {outcomes.shares_clause} have one. Pass larger groups."
+        )
+    first, second = map(float, estimates.values)
+    form = sparse.csr_array(np.array([[1.0, -1.0]]))
+    test = ChangeTest(first - second, partial(_limit_form, estimates, form), margin)
+    return Comparison(test, first, second)
 
 
 def _limit_form(estimates: Estimates, form: sparse.csr_array, level: float) -> tuple[float, float]:

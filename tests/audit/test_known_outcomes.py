@@ -216,11 +216,251 @@ def test_at_random_counts_known_samples_as_they_are():
         make_audit("of_one_decision", missing="at_random").certify("equal_opportunity", 0.1)
 
 
-def test_unknown_words_and_clusters_are_refused():
+def test_unknown_words_are_refused():
     with pytest.raises(ValueError, match="missing must be"):
         make_audit("by_chance", missing="by chance")
-    with pytest.raises(ValueError, match="by_decision"):
-        make_audit("by_decision", missing="by_decision", groups=np.arange(N) // 2)
+
+
+# Clusters, other models, and the highest scores.
+
+
+def test_clusters_of_copies_count_once():
+    """Each sample twice, with the sample for its cluster: limits are those of the samples."""
+    outcomes = np.where(KNOWN["by_decision"], REPAYS, np.nan)
+    twice = Audit.from_predictions(
+        Outcomes(np.repeat(outcomes, 2), missing="by_decision"),
+        np.repeat(GRANTED, 2),
+        sensitive_features=np.repeat(SEX.to_numpy(), 2),
+        groups=np.repeat(np.arange(N), 2),
+    )
+    once = make_audit("by_decision", missing="by_decision")
+    tables = [one.report().frame.set_index(["metric", "group"]) for one in (once, twice)]
+    for metric in ("true_positive_rate", "false_positive_rate", "accuracy", "base_rate"):
+        rows = [table.loc[metric, ["estimate", "low", "high"]].astype(float) for table in tables]
+        pd.testing.assert_frame_equal(*(one.loc[["F", "M"]] for one in rows), rtol=1e-6)
+        pd.testing.assert_frame_equal(*rows, rtol=1e-3)
+    claims = [one.certify("equal_opportunity", 0.6) for one in (once, twice)]
+    assert claims[1].high == pytest.approx(claims[0].high, rel=1e-6)
+    assert "if clusters of samples are independent" in claims[1].assumption
+
+
+OTHER = np.where(RNG.random(N) < 0.1, 1 - GRANTED, GRANTED)
+
+
+def weigh_by_both_decisions(decisions):
+    """True positive rates by sex of samples that count by group, decision made and the other."""
+    known = KNOWN["by_decision"]
+    weights = np.zeros(N)
+    cells = pd.DataFrame({"sex": SEX, "made": GRANTED, "other": OTHER}).groupby(
+        ["sex", "made", "other"]
+    )
+    for rows in cells.groups.values():
+        weights[rows] = known[rows] * len(rows) / known[rows].sum()
+    return [
+        np.average(decisions[rows], weights=weights[rows])
+        for rows in ((SEX == sex).to_numpy() & REPAYS for sex in ("F", "M"))
+    ]
+
+
+def test_another_model_is_compared_by_the_decision_that_was_made():
+    changes = make_audit("by_decision", missing="by_decision").compare(OTHER)
+    frame = changes.to_frame().set_index(["metric", "group"]).loc["true_positive_rate"]
+    for name, decisions in (("before", GRANTED), ("after", OTHER)):
+        assert frame[name].tolist() == pytest.approx(weigh_by_both_decisions(decisions))
+    assert "rates are those of all samples" in changes.findings[1]
+    assert "The accuracy of all samples, from 3,568 known outcomes," in changes.findings[-1]
+    same = make_audit("by_decision", missing="by_decision").compare(GRANTED).to_frame()
+    limits = same[["change", "change_low", "change_high"]]
+    np.testing.assert_allclose(limits[same["metric"] == "accuracy"].astype(float), 0.0, atol=1e-12)
+
+
+def test_periods_are_compared_by_the_decision_of_each():
+    half = np.arange(N) < N // 2
+    audits = [
+        Audit.from_predictions(
+            Outcomes(np.where(KNOWN["by_decision"], REPAYS, np.nan)[rows], missing="by_decision"),
+            GRANTED[rows],
+            sensitive_features=SEX[rows],
+        )
+        for rows in (half, ~half)
+    ]
+    frame = audits[0].compare(audits[1]).to_frame()
+    frame = frame[frame["metric"] == "true_positive_rate"].set_index("group")
+    for name, one in zip(("before", "after"), audits, strict=True):
+        report = one.report().frame
+        report = report[report["metric"] == "true_positive_rate"].set_index("group")
+        for suffix, column in (("", "estimate"), ("_low", "low"), ("_high", "high")):
+            expected = report.loc[["F", "M"], column].astype(float).tolist()
+            assert frame[f"{name}{suffix}"].tolist() == pytest.approx(expected)
+    # Where the outcomes of one period must not be weighed, none are.
+    at_random = Audit.from_predictions(
+        Outcomes(np.where(KNOWN["by_decision"], REPAYS, np.nan)[half], missing="at_random"),
+        GRANTED[half],
+        sensitive_features=SEX[half],
+    )
+    changes = at_random.compare(audits[1])
+    assert not {*changes.gaps["metric"]} & NEEDS_BOTH
+
+
+@pytest.mark.parametrize("constraint", ["equal_opportunity", "demographic_parity"])
+def test_alternatives_are_judged_by_the_decision_that_was_made(constraint):
+    fairer = np.where((SEX == "F") & REPAYS & (RNG.random(N) < 0.6), 1, GRANTED)
+    candidates = {"fairer": fairer, "everyone": np.ones(N, int)}
+    audit = make_audit("by_decision", missing="by_decision")
+    answer = audit.alternatives(candidates, constraint=constraint, margin=0.05)
+    complete = Audit.from_predictions(REPAYS, GRANTED, sensitive_features=SEX)
+    truth = complete.alternatives(candidates, constraint=constraint, margin=0.05)
+    assert answer.shown_names == truth.shown_names == ["fairer"]
+    for column in ("reduction", "loss"):
+        limits = answer.frame.set_index("candidate")[[f"{column}_low", f"{column}_high"]]
+        value = truth.frame.set_index("candidate")[column]
+        assert (limits[f"{column}_low"] <= value).all()
+        assert (value <= limits[f"{column}_high"]).all()
+    assert "from 3,568 known outcomes" in answer.findings[1]
+    assert any("nothing but the group and the decision" in one for one in answer.findings)
+    stored = type(answer).from_json(answer.to_json())
+    assert stored.findings == answer.findings
+    assert not verify(answer, audit, candidates=candidates)
+
+
+def test_alternatives_that_are_audits_are_judged_by_the_decision_in_use():
+    outcomes = np.where(KNOWN["by_decision"], REPAYS, np.nan)
+    other = Audit.from_predictions(
+        Outcomes(outcomes, missing="by_decision"), OTHER, sensitive_features=SEX
+    )
+    audit = make_audit("by_decision", missing="by_decision")
+    both = audit.alternatives({"a": other, "b": OTHER}, "equal_opportunity", margin=0.1).frame
+    numbers = both.drop(columns=["candidate", "verdict"]).astype(float).to_numpy()
+    np.testing.assert_allclose(*numbers)
+
+
+def test_other_performances_and_classes_are_refused_by_decision():
+    audit = make_audit("by_decision", missing="by_decision")
+    with pytest.raises(ValueError, match="decide as the model in use where no outcome is known"):
+        audit.alternatives({"other": OTHER}, performance=lambda y, d: 2.0 * (y == d), margin=0.1)
+    with pytest.raises(ValueError, match="of groups by several columns"):
+        audit.subgroups("accuracy")
+    # What the message advises.
+    groups = pd.DataFrame({"sex": SEX, "half": np.arange(N) < N // 2})
+    several = Audit.from_predictions(
+        Outcomes(np.where(KNOWN["by_decision"], REPAYS, np.nan), missing="by_decision"),
+        GRANTED,
+        sensitive_features=groups,
+    )
+    assert several.certify("error_rate_parity", 0.6).verdict == "shown"
+
+
+@pytest.mark.parametrize("k", [0.3, 900])
+def test_the_highest_scores_are_new_decisions_on_old_outcomes(k):
+    scores = RNG.random(N) + 0.5 * REPAYS
+    y = np.where(KNOWN["by_decision"], REPAYS, np.nan)
+    outcomes = Outcomes(y, missing="by_decision", decided=GRANTED)
+
+    def report(scores, outcomes=outcomes):
+        audit = Audit.from_predictions(outcomes, None, y_score=scores, sensitive_features=SEX)
+        return audit.top(k).report()
+
+    places = int(k * N) if k < 1 else k
+    decisions = (scores >= np.sort(scores)[-places]).astype(int)
+    decided = Audit.from_predictions(outcomes, decisions, sensitive_features=SEX).report()
+    tables = [one.frame.set_index(["metric", "group"]) for one in (report(scores), decided)]
+    for metric in ("true_positive_rate", "accuracy", "positive_predictive_value"):
+        rows = [table.loc[metric, ["estimate", "low", "high"]].astype(float) for table in tables]
+        pd.testing.assert_frame_equal(*rows)
+    tied = report(scores.round(1))
+    assert not {*tied.frame["metric"]} & NEEDS_BOTH
+    assert "the k highest of scores that tie" in tied.findings[1]
+
+
+# Coverage in populations whose truth is known.
+
+
+def draw_lending(rng, n, size=1, follow_up=0.1):
+    """Group, outcome, two decisions, known outcomes and clusters of `size` samples."""
+    cluster = np.arange(n) // size
+    effect = 0.7 * rng.normal(size=n)[cluster] * (size > 1)
+    group = rng.integers(0, 2, n)
+    repays = rng.normal(size=n) + effect + 0.25 > 0
+    merit = np.where(group == 1, 1.3, 0.6) * repays + 0.5 * effect + rng.normal(size=n)
+    made = merit > 0.8
+    other = merit + 0.5 * rng.normal(size=n) - 0.2 * (group == 1) > 0.8
+    known = made | (rng.random(n) < follow_up)
+    return group, repays, made, other, known, cluster
+
+
+def audit_draw(draw, rows=slice(None), **params):
+    group, repays, made, _, known, _ = (one[rows] for one in draw)
+    outcomes = Outcomes(np.where(known, repays, np.nan), missing="by_decision")
+    return Audit.from_predictions(
+        outcomes, made.astype(int), sensitive_features=group, min_group_size=1, **params
+    )
+
+
+def find_rates(draw, decisions):
+    """True positive rates of both groups, and the accuracy of all samples."""
+    group, repays = draw[:2]
+    rates = [decisions[(group == one) & repays].mean() for one in (0, 1)]
+    return np.array([*rates, (decisions == repays).mean()])
+
+
+TRUTH = draw_lending(np.random.default_rng(11), 2_000_000)
+MADE_TRUTH, OTHER_TRUTH = (find_rates(TRUTH, TRUTH[place]) for place in (2, 3))
+
+
+def count_covered(rows, truths):
+    return np.array([low <= truth <= high for (low, high), truth in zip(rows, truths, strict=True)])
+
+
+@pytest.mark.slow
+def test_limits_of_clusters_contain_the_rates():
+    rng = np.random.default_rng(12)
+    truth = find_rates(*(lambda one: (one, one[2]))(draw_lending(rng, 1_500_000, 3)))
+    covered = []
+    for _ in range(300):
+        draw = draw_lending(rng, 600, 3, 0.3)
+        frame = audit_draw(draw, groups=draw[5]).report().frame.set_index(["metric", "group"])
+        names = [("true_positive_rate", "0"), ("true_positive_rate", "1"), ("accuracy", "overall")]
+        rows = [frame.loc[one, ["low", "high"]] for one in names]
+        covered.append(count_covered(rows, truth))
+    assert (np.mean(covered, axis=0) >= 0.925).all()  # .95 less two standard errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("periods", [False, True])
+def test_limits_of_changes_contain_the_changes(periods):
+    rng = np.random.default_rng(13)
+    change = np.zeros(3) if periods else OTHER_TRUTH - MADE_TRUTH
+    covered = []
+    for _ in range(300):
+        draw = draw_lending(rng, 1500)
+        if periods:
+            half = np.arange(1500) < 750
+            changes = audit_draw(draw, half).compare(audit_draw(draw, ~half))
+        else:
+            changes = audit_draw(draw).compare(draw[3].astype(int))
+        frame = pd.concat([changes.frame, changes.others]).set_index(["metric", "group"])
+        names = [("true_positive_rate", "0"), ("true_positive_rate", "1"), ("accuracy", "overall")]
+        rows = [frame.loc[one, ["change_low", "change_high"]] for one in names]
+        covered.append(count_covered(rows, change))
+    assert (np.mean(covered, axis=0) >= 0.925).all()
+
+
+@pytest.mark.slow
+def test_alternatives_on_the_edge_are_rarely_shown():
+    rng = np.random.default_rng(14)
+    gaps = [abs(one[1] - one[0]) for one in (MADE_TRUTH, OTHER_TRUTH)]
+    reduction, loss = gaps[0] - gaps[1], MADE_TRUTH[2] - OTHER_TRUTH[2]
+    assert reduction > 0 and loss > 0
+    n_wrong = np.zeros(2)
+    for _ in range(300):
+        draw = draw_lending(rng, 1500)
+        row = (
+            audit_draw(draw)
+            .alternatives({"other": draw[3].astype(int)}, "equal_opportunity", margin=loss)
+            .frame.iloc[0]
+        )
+        n_wrong += [row["reduction_low"] > reduction, row["loss_high"] < loss]
+    assert (n_wrong / 300 <= 0.075).all()  # one-sided limits at .95, and two standard errors
 
 
 @pytest.mark.parametrize("case", KNOWN)

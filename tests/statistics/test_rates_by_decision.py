@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
-from skfair._statistics.rates_by_decision import DecisionCounts, RatesByDecision, WeightedCounts
+from skfair._statistics.rates_by_decision import (
+    DecisionCounts,
+    DecisionSamples,
+    RatesByDecision,
+    WeightedCounts,
+)
 from skfair.metrics import RATES, Rate
 
 NAMES = ("true_positive_rate", "false_positive_rate", "accuracy", "base_rate")
@@ -16,7 +21,7 @@ N = np.array([[600.0, 400.0], [680.0, 220.0]])
 def make_counts(n, known):
     """Counts where the decision that was made is audited, of tables by true and predicted class."""
     counts = map(WeightedCounts.count_equally, (n, known.sum(axis=1), known[:, 1]))
-    return DecisionCounts(*counts, np.arange(2), np.array([False, True]))
+    return DecisionCounts(*counts, np.arange(2), np.array([[False], [True]]))
 
 
 def estimate(rate, n, known, event):
@@ -97,7 +102,7 @@ def test_limits_contain_the_rate(n_known, tpr):
 
 
 # A new model: columns are pairs of the decision made and the decision audited.
-MADE, SELECTED = np.array([0, 0, 1, 1]), np.array([False, True, False, True])
+MADE, SELECTED = np.array([0, 0, 1, 1]), np.array([[False], [True], [False], [True]])
 
 
 def make_counts_of_another_model(known=(40, 6, 50, 300)):
@@ -136,7 +141,7 @@ def test_weights_of_equal_samples_count_as_their_number():
     rate = RATES["true_positive_rate"]
     numbers = (N, KNOWN.sum(axis=1), KNOWN[:, 1])
     tables = np.repeat(rate.tables[np.newaxis], 2, axis=0)
-    decisions = (np.arange(2), np.array([False, True]))
+    decisions = (np.arange(2), np.array([[False], [True]]))
     by_factor = {
         factor: RatesByDecision(
             tables,
@@ -172,8 +177,118 @@ def test_limits_of_a_new_model_contain_its_rate(follow_up):
     counts = counts.take(np.flatnonzero(is_known))
     tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], is_known.sum(), axis=0)
     low, high = RatesByDecision(tables, counts, np.arange(is_known.sum())).limits(0.975)
-    truth = (shares * positive)[SELECTED].sum() / (shares * positive).sum()
+    truth = (shares * positive)[SELECTED[:, 0]].sum() / (shares * positive).sum()
     assert np.mean((low <= truth) & (truth <= high)) >= 0.945
+
+
+# Samples that are not independent.
+
+
+def list_samples(n, known, n_copies=1):
+    """The samples of tables by true and predicted class one by one, with copies of each."""
+    stratum, column, is_known, is_positive = [], [], [], []
+    for at in np.ndindex(n.shape):
+        negative, positive = known[at[0], :, at[1]].astype(int)
+        unknown = int(n[at]) - negative - positive
+        numbers = [negative, positive, unknown]
+        stratum += [at[0]] * sum(numbers)
+        column += [at[1]] * sum(numbers)
+        is_known += np.repeat([True, True, False], numbers).tolist()
+        is_positive += np.repeat([False, True, False], numbers).tolist()
+    unit = np.arange(len(stratum))
+    columns = (stratum, column, unit, np.ones(len(unit)), is_known, is_positive)
+    return DecisionSamples(*(np.repeat(np.asarray(one), n_copies) for one in columns))
+
+
+def count_samples(samples, n_strata=2):
+    """Counts of samples one by one."""
+    shape = n_strata, 2
+    cells = samples.stratum * 2 + samples.column
+    masks = np.ones(len(cells), bool), samples.is_known, samples.is_positive
+    counts = (np.bincount(cells, one, 2 * n_strata).reshape(shape) for one in masks)
+    numbers = map(WeightedCounts.count_equally, counts)
+    return DecisionCounts(*numbers, np.arange(2), np.array([[False], [True]]))
+
+
+PAIR = sparse.csr_array(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n_copies", [1, 3])
+def test_copies_of_a_sample_count_once(name, n_copies):
+    samples = list_samples(N, KNOWN, n_copies)
+    tables = np.repeat(RATES[name].tables[np.newaxis], 2, axis=0)
+    rates = RatesByDecision(tables, count_samples(samples), np.arange(2), samples=samples)
+    plain = make_estimates(name)
+    np.testing.assert_allclose(rates.values, plain.values)
+    # A variance with the rate itself in place of shares differs in rounding alone.
+    np.testing.assert_allclose(rates.limits(0.95), plain.limits(0.95), rtol=1e-6)
+    np.testing.assert_allclose(rates.upper(PAIR, 0.95), plain.upper(PAIR, 0.95), rtol=1e-6)
+
+
+def test_units_of_equal_outcomes_have_wider_limits():
+    """Households of three whose outcomes and decisions are alike, against households by chance."""
+    samples = list_samples(N, KNOWN)
+    tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], 2, axis=0)
+    widths = []
+    for order in (np.arange(len(samples.unit)), np.random.default_rng(0).permutation(1900)):
+        unit = np.empty(1900, dtype=int)
+        unit[order] = np.arange(1900) // 3
+        one = samples._replace(unit=unit)
+        rates = RatesByDecision(tables, count_samples(one), np.arange(2), samples=one)
+        widths.append(np.ptp(rates.limits(0.95), axis=0))
+    plain = np.ptp(make_estimates("true_positive_rate").limits(0.95), axis=0)
+    assert (widths[0] > 1.4 * plain).all()
+    assert (widths[0] > widths[1]).all() and (widths[1] > plain).all()
+
+
+# Two models of the same samples.
+
+
+def estimate_two_models(first, second, name="accuracy"):
+    """Rates of the same 1,000 samples by two models; columns are the decision made and both."""
+    made = np.array([0, 0, 1, 1])
+    n = np.array([[500.0, 100.0, 60.0, 340.0]])
+    known = np.array([[40.0, 8.0, 60.0, 340.0]])
+    positive = np.array([[12.0, 4.0, 40.0, 300.0]])
+    selected = np.stack([first, second], axis=1).astype(bool)
+    counts = DecisionCounts(
+        *map(WeightedCounts.count_equally, (n, known, positive)), made, selected
+    )
+    tables = np.repeat(RATES[name].tables[np.newaxis], 2, axis=0)
+    zeros = np.zeros(2, dtype=int)
+    return RatesByDecision(
+        tables, counts.take(zeros), np.arange(2), model=np.arange(2), shared=zeros
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_models_do_not_differ(name):
+    rates = estimate_two_models([0, 1, 0, 1], [0, 1, 0, 1], name)
+    np.testing.assert_allclose(rates.upper(PAIR, 0.95), 0.0, atol=1e-12)
+
+
+def test_a_difference_of_accuracies_by_hand():
+    """Only samples about whom both models decide otherwise count: columns 1 and 2."""
+    rates = estimate_two_models([0, 0, 1, 1], [0, 1, 0, 1])
+
+    def difference(shares):
+        p0, p1, p2, q1, q2 = shares  # columns among those from each on, then positives
+        n1, n2 = (1 - p0) * p1, (1 - p0) * (1 - p1) * p2
+        return n1 * (1 - 2 * q1) + n2 * (2 * q2 - 1)
+
+    def limits(hits, n):
+        return stats.beta.ppf(0.05, hits, n - hits + 1), stats.beta.ppf(0.95, hits + 1, n - hits)
+
+    shares = [(500, 1000), (100, 500), (60, 400), (4, 8), (40, 60)]
+    at = [hits / n for hits, n in shares]
+    above = 0.0
+    for place, share in enumerate(shares):
+        moved = [difference([*at[:place], end, *at[place + 1 :]]) for end in limits(*share)]
+        above += max(0.0, max(moved) - difference(at)) ** 2
+    upper = rates.upper(PAIR, 0.95)[0]
+    assert np.diff(rates.values)[0] == pytest.approx(-difference(at))
+    assert upper == pytest.approx(difference(at) + np.sqrt(above))
 
 
 @pytest.mark.parametrize(
