@@ -635,8 +635,9 @@ class Audit(AuditData):
         refuse_clusters(self.clusters, "the k highest scores")
         check_places(k, self.n_samples)
         columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
-        if "has_outcome" in columns and "y_pred" in self.columns:  # they say whose is known
-            columns = {"decided": self.columns["y_pred"]} | columns
+        made = self.columns.get("y_pred")
+        if made is not None and ("has_outcome" in columns or (made == made[0]).all()):
+            columns = {"decided": made} | columns  # it says whose outcome is known
         task = infer_task(None, columns)
         pos_label = find_positive_label(task, columns, self.pos_label)
         return replace(self, k=k, columns=columns, task=task, pos_label=pos_label)

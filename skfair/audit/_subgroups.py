@@ -496,6 +496,8 @@ class SubgroupReport(PageReport):
         Probability with which all limits hold together, and with which ``largest_possible`` does.
     direction : {"both", "above", "below"}
         Departures that were searched.
+    assumption : str
+        What rates assume of outcomes that are missing; empty if nothing.
     source : dict of str to str
         Facts about the data, the date and the versions.
     subgroups : DataFrame
@@ -519,8 +521,12 @@ class SubgroupReport(PageReport):
     direction: str
     source: dict[str, str]
     reading: Reading = UNREAD
+    assumption: str = ""
 
-    _settings = ("confidence_level", "direction", "source", "reading", "flagged", "searches")
+    _settings = (
+        *("confidence_level", "direction", "source", "reading", "flagged", "searches"),
+        "assumption",
+    )
 
     @property
     def subgroups(self) -> pd.DataFrame:
@@ -567,6 +573,8 @@ class SubgroupReport(PageReport):
         texts = [text for _, search in self.searches.iterrows() for text in self._describe(search)]
         if hidden := self.source.get("suppressed"):
             texts.insert(0, describe_unpublished(hidden))
+        if self.assumption:
+            texts.append(f"This holds {self.assumption}.")
         return texts
 
     def _sections(self) -> Iterator[tuple[str, list]]:
@@ -714,6 +722,7 @@ def search_audit(
         direction=direction,
         source=source,
         reading=_read_unknown(audit.reading),
+        assumption=_describe_assumption(audit, names),
     )
     if min_published is None:
         return report
@@ -722,6 +731,14 @@ def search_audit(
         outcome = np.where(audit.columns["has_outcome"], outcome, 1 + outcome)
     is_shown = select_published(members, outcome, counts, check_minimum(min_published))
     return _protect_search(report, is_shown, audit.n_samples)
+
+
+def _describe_assumption(audit: AuditData, names: list[str]) -> str:
+    """Return what rates of both decisions assume of outcomes that are missing; empty if nothing."""
+    rates = [RATES.get(one) for one in names]
+    of_both = [one is None or (one.needs_target and one.decision is None) for one in rates]
+    outcomes = audit.known_outcomes
+    return outcomes.assumption if outcomes is not None and any(of_both) else ""
 
 
 def _read_unknown(reading: Reading) -> Reading:

@@ -166,6 +166,22 @@ def restore_time(time: Any) -> Any:
     return pd.Timestamp(time) if isinstance(time, str) else time
 
 
+def warn_of_one_decision(cohorts: list[Cohort]) -> None:
+    """Warn of cohorts in which all samples are selected, as in a table of the accepted only."""
+    decisions = [one.scores > 0.0 for one in cohorts]
+    n = sum(map(len, decisions))
+    if n >= _MIN_SELECTED and all(one.all() for one in decisions):
+        warn(
+            "All samples of a batch are selected: if samples of another decision are missing from "
+            "the data, rates that count both decisions are not known. Pass all samples, or monitor "
+            "selection rates or the precision."
+        )
+
+
+_MIN_SELECTED = 30
+"""Samples of a batch from which on it is strange that all are selected."""
+
+
 def describe_time(time: float | str) -> str:
     """Return a stored time as text: a number with its noun, a day without its hours at midnight."""
     return time.removesuffix("T00:00:00") if isinstance(time, str) else f"time {time}"

@@ -486,7 +486,8 @@ class GapMonitor(BaseEstimator):
         Warns
         -----
         UserWarning
-            If groups join, or outcomes are missing when the delay of their cohort has passed.
+            If groups join, outcomes are missing when the delay of their cohort has passed, or all
+            of 30 samples or more are selected and rates count both decisions.
         """
         settings = _check_settings(self)
         y_true, y_pred, sensitive_features, sample_weight, ids, X = load_columns(

@@ -28,6 +28,7 @@ from skfair.monitoring._batches import (
     sort_samples,
     to_target,
     unscale_mean,
+    warn_of_one_decision,
 )
 from skfair.monitoring._recent import (
     add_tables,
@@ -945,6 +946,8 @@ class State:
 
 def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
+    if compares_both_decisions(settings.constraint):
+        warn_of_one_decision(cohorts)
     comparisons = _copy_comparisons(settings, state, row)
     row = _count_cohorts(settings, comparisons, row, cohorts)
     row = replace(row, n_outstanding=len(state.outstanding))

@@ -275,6 +275,66 @@ def test_three_classes_are_weighed():
     assert claim.verdict == "shown"
 
 
+# Tables without any refused sample.
+
+ACCEPTED = GRANTED == 1
+NEW = (SCORES > np.median(SCORES)).astype(int)
+
+
+def audit_accepted(y_pred=GRANTED, decided=None, rows=ACCEPTED, **params):
+    return Audit.from_predictions(
+        Outcomes(REPAYS[rows], decided=None if decided is None else decided[rows]),
+        y_pred[rows],
+        y_score=SCORES[rows],
+        sensitive_features=SEX[rows].to_numpy(),
+        **params,
+    )
+
+
+def monitor_accepted():
+    monitor = GapMonitor("error_rate_parity", 0.5)
+    with pytest.warns(UserWarning, match="samples of another decision are missing") as record:
+        monitor.update(REPAYS[ACCEPTED], GRANTED[ACCEPTED], sensitive_features=SEX[ACCEPTED])
+    return str(record[0].message)
+
+
+def compare_accepted_periods():
+    one, other = (audit_accepted(rows=ACCEPTED & rows) for rows in (HALF, ~HALF))
+    return one.compare(other)
+
+
+OF_ACCEPTED = {
+    "report": lambda: audit_accepted().report(),
+    "a new model": lambda: audit_accepted(NEW, GRANTED).report(),
+    "top": lambda: audit_accepted().top(0.5).report(),
+    "true positive rate": lambda: audit_accepted().certify("equal_opportunity", 0.1),
+    "accuracy": lambda: audit_accepted(NEW, GRANTED).certify("error_rate_parity", 0.5),
+    "calibration": lambda: audit_accepted().certify("calibration", 0.9),
+    "subgroups": lambda: audit_accepted().subgroups("accuracy"),
+    "calibrated subgroups": lambda: audit_accepted().subgroups("calibration_error"),
+    "another model": lambda: audit_accepted().compare(NEW[ACCEPTED]),
+    "periods": compare_accepted_periods,
+    "alternatives": lambda: audit_accepted().alternatives({"new": NEW[ACCEPTED]}, margin=0.1),
+    "monitor": monitor_accepted,
+}
+
+
+@pytest.mark.parametrize("question", OF_ACCEPTED)
+def test_a_table_of_the_accepted_only_is_said_to_be_one(question):
+    answer = OF_ACCEPTED[question]()
+    texts = [answer] if isinstance(answer, str) else answer.findings
+    assert "samples of another decision are missing from the data" in " ".join(texts)
+    if not isinstance(answer, str):
+        assert "samples of another decision are missing" in answer.to_html()
+
+
+def test_rates_of_one_decision_do_not_depend_on_others():
+    audit = audit_accepted()
+    assert audit.certify(RateParity("precision"), 0.2).assumption == ""
+    assert audit.certify("demographic_parity", 0.2).assumption == ""
+    assert audit.subgroups("positive_predictive_value").assumption == ""
+
+
 # Denominators.
 
 
@@ -344,6 +404,31 @@ def test_commands_name_it_in_their_own_words(command, case, loans, capsys, tmp_p
     assert re.search(NAMES_DECISION, text)
     if case == "by_decision":
         assert "--missing-outcomes by_decision" in text
+
+
+@pytest.mark.parametrize("command", ["report", "certify", "compare", "alternatives"])
+def test_commands_weigh_outcomes_by_decision(command, loans, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options, status = COMMANDS[command]
+    status = {"certify": 3, "alternatives": 0}.get(command, status)
+    arguments = [command, str(loans), "--target", "by_decision", "--sensitive", "sex"]
+    arguments += ["--prediction", "granted", *options, "--missing-outcomes", "by_decision"]
+    assert main(arguments) == status
+    text = capsys.readouterr().out
+    assert "if nothing but the group and the decision says whether an outcome is known" in text
+    assert "Other rates are left out" not in text
+
+
+@pytest.mark.parametrize("command", ["report", "certify", "subgroups", "compare", "alternatives"])
+def test_commands_say_that_no_refused_sample_is_in_the_file(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"sex": SEX, "granted": GRANTED, "new": NEW, "repays": REPAYS})
+    table[ACCEPTED].to_csv("accepted.csv", index=False)
+    options = [*COMMANDS[command][0]]
+    options = ["new" if one == "everyone" else one for one in options]
+    arguments = [command, "accepted.csv", "--target", "repays", "--sensitive", "sex"]
+    main([*arguments, "--prediction", "granted", *options])
+    assert "samples of another decision are missing from the data" in capsys.readouterr().out
 
 
 def test_commands_weigh_a_new_model_by_the_decision_that_was_made(loans, capsys, monkeypatch):
