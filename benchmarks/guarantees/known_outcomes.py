@@ -146,6 +146,84 @@ def cover_rates(n_draws):
     return Report("Limits by decision at .95", records, checks)
 
 
+def cover_changes(n_draws):
+    """How often limits contain the truth with clusters, and by how much another model is better."""
+    records = []
+    for question, size in (("rates of clusters of three", 3), ("changes by another model", 1)):
+        rng = np.random.default_rng(size)
+        truth = _ask_population(rng, 600_000, size)
+        covered = []
+        for _ in range(n_draws):
+            frame = _ask_sample(rng, 1500, size)
+            rows = [frame.loc[key] for key in truth]
+            covered.append(
+                [
+                    row.iloc[0] <= value <= row.iloc[1]
+                    for row, value in zip(rows, truth.values(), strict=True)
+                ]
+            )
+        names = [" of ".join(key) for key in truth]
+        shares = dict(zip(names, np.mean(covered, axis=0).tolist(), strict=True))
+        records.append({"question": question} | shares)
+    checks = [
+        Check(
+            f"limits of {one['question']}, {name}",
+            [share],
+            ">=",
+            round(0.95 - 2.0 * np.sqrt(0.95 * 0.05 / n_draws), 4),
+        )
+        for one in records
+        for name, share in one.items()
+        if name != "question"
+    ]
+    return Report("Clusters and another model, limits at .95, 10 % of the refused", records, checks)
+
+
+_ASKED = tuple(
+    (metric, group) for metric in ("true_positive_rate", "accuracy") for group in ("F", "M")
+)
+"""Metrics and groups whose limits are counted."""
+
+
+def _draw_applicants(rng, n, size):
+    """Draw groups, outcomes, decisions made, decisions of another model, and clusters."""
+    cluster = np.arange(n) // size
+    effect = 0.7 * rng.normal(size=n)[cluster] * (size > 1)
+    groups = rng.choice(["F", "M"], n)
+    repays = rng.normal(size=n) + effect > -0.25
+    merit = np.where(groups == "M", 1.3, 0.6) * repays + 0.5 * effect + rng.normal(size=n)
+    other = merit + 0.5 * rng.normal(size=n) - 0.2 * (groups == "M")
+    return groups, repays, merit > 0.8, other > 0.8, cluster
+
+
+def _ask_population(rng, n, size):
+    """Rates by metric and group: of the decisions made in clusters, else their changes."""
+    groups, repays, made, other, _ = _draw_applicants(rng, n, size)
+    truth = {}
+    for metric, group in _ASKED:
+        inside = (groups == group) & (repays | (metric == "accuracy"))
+        rates = [(one == repays)[inside].mean() for one in (made, other)]
+        truth[metric, group] = rates[0] if size > 1 else rates[1] - rates[0]
+    return truth
+
+
+def _ask_sample(rng, n, size):
+    """Low and high limits of the same numbers, by metric and group."""
+    groups, repays, made, other, cluster = _draw_applicants(rng, n, size)
+    known = made | (rng.random(n) < 0.1)
+    audit = Audit.from_predictions(
+        Outcomes(np.where(known, repays, np.nan), missing="by_decision"),
+        made.astype(int),
+        sensitive_features=groups,
+        groups=cluster if size > 1 else None,
+        min_group_size=1,
+    )
+    if size > 1:
+        return audit.report().frame.set_index(["metric", "group"])[["low", "high"]]
+    frame = audit.compare(other.astype(int)).to_frame().set_index(["metric", "group"])
+    return frame[["change_low", "change_high"]]
+
+
 def audit_new_models(n):
     """Rates of a new model on old outcomes, weighed by its own decisions and by the made ones."""
     rng = np.random.default_rng(7)
@@ -188,9 +266,9 @@ def count_false_alarms(n_draws):
     """How often an audit takes outcomes for missing by decision that are missing otherwise."""
     records = []
     for case in ("missing at random", "late by date", "clusters of ten"):
-        for n, share in ((40, 0.3), (600, 0.01), (600, 0.3), (6000, 0.1)):
-            if n == 40 and case == "clusters of ten":
-                continue  # of four clusters one decision may have a single one, without outcomes
+        for n, share in ((10, 0.3), (40, 0.3), (600, 0.01), (600, 0.3), (6000, 0.1)):
+            if n == 10 and case == "clusters of ten":
+                continue  # a single cluster
             rng = np.random.default_rng(n)
             alarms = [_is_alarm(rng, n, share, case) for _ in range(n_draws)]
             records.append(
@@ -234,6 +312,7 @@ def known_outcomes(budget):
     reports = [
         count_claims(n_draws),
         cover_rates(n_draws),
+        cover_changes(max(2, n_draws // 2)),
         audit_new_models(N_LARGE),
         count_false_alarms(n_alarms),
     ]

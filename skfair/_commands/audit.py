@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair.audit import Alternatives, Claim, FairnessReport
+    from skfair.audit import Alternatives, Audit, Claim, FairnessReport
     from skfair.constraints import Constraint
 
 
@@ -488,7 +488,7 @@ def build_alternatives(options: Namespace) -> Alternatives:
             "leave --salt-file out."
         )
     facts = {"command": _options_text(options)}
-    in_use, *candidates = [read_audit(model, facts) for model in models]
+    in_use, *candidates = _read_models(models, facts)
     return in_use.alternatives(
         dict(zip(options.prediction[1:], candidates, strict=True)),
         constraint,
@@ -525,6 +525,17 @@ def add_compare_options(command: ArgumentParser) -> None:
     command.set_defaults(run=_run_compare, probability=None)
 
 
+def _read_models(models: list[Namespace], facts: dict[str, str]) -> list[Audit]:
+    """Return the audits of a model in use and of others on the same outcomes.
+
+    The decisions of the first say which outcomes are known, so that nothing is said of the outcomes
+    of the others.
+    """
+    first, *others = models
+    others = [Namespace(**vars(one) | {"missing_outcomes": None}) for one in others]
+    return [read_audit(one, facts) for one in (first, *others)]
+
+
 def _run_compare(options: Namespace) -> int:
     """Print or write the changes between files or models; return the exit status."""
     models = list_models(options)
@@ -539,7 +550,7 @@ def _run_compare(options: Namespace) -> int:
     resolve_output(options)
     settings = {"confidence_level": options.confidence, "min_published": options.min_published}
     if options.after is None:
-        before, other = (read_audit(model, {}) for model in models)
+        before, other = _read_models(models, {})
         changes = before.compare(other.find_decisions(other.columns), **settings)
         changes = replace(changes, names=tuple(options.prediction))
     else:
