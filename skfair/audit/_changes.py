@@ -311,19 +311,13 @@ def _weigh_outcomes(
     audits: list[AuditData], periods: _Periods, estimators: dict[str, Callable], further: dict
 ) -> dict[str, Callable]:
     """Return the estimators of both periods that weigh outcomes by the decision that was made."""
-    columns = dict(periods.columns)
-    if audits[0].task != "classification":  # predictions are no decisions
-        del columns["y_pred"]
-    pos_label = audits[0].pos_label
-    found = find_known_outcomes(periods.samples, columns, pos_label, "by_decision")
-    both = cast("KnownOutcomes", found)  # some outcomes are missing
+    both = _find_both(audits[0], periods)
     if len(audits) == 2:
         return both.select(estimators, further)
     # Two models of the same samples, which are the first half of the rows, and the second.
     rows = np.arange(len(periods.period) // 2)
-    half = periods.restrict(rows)
-    found = find_known_outcomes(half.samples, half.columns, pos_label, "by_decision")
-    one, other = cast("KnownOutcomes", found), columns["y_pred"][len(rows) :]
+    one = _find_both(audits[0], periods.restrict(rows))
+    other = periods.columns["y_pred"][len(rows) :]
 
     def weigh(rate: Rate, label: Label | None) -> Callable | None:
         if label is None:  # the decisions of both models between more than two classes
@@ -331,6 +325,15 @@ def _weigh_outcomes(
         return partial(_estimate_pair, one, rate, label, other, periods.clusters)
 
     return both.select(estimators, further, weigh)
+
+
+def _find_both(audit: AuditData, periods: _Periods) -> KnownOutcomes:
+    """Return which samples of periods have an outcome, by the decision that was made."""
+    columns = dict(periods.columns)
+    if audit.task != "classification":  # predictions are no decisions
+        del columns["y_pred"]
+    known = find_known_outcomes(periods.samples, columns, audit.pos_label, "by_decision")
+    return cast("KnownOutcomes", known)  # some outcomes are missing
 
 
 def _estimate_pair(
@@ -376,6 +379,13 @@ def _protect_changes(
     estimators, _ = _find_estimators(audits[0], columns, metrics)
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+        if every.weighs_outcomes and len(audits) == 1:
+            raise argument_error(
+                "min_published must be left out where outcomes are weighed by the decisions of two "
+                "models, whose counts it does not protect. Report each model by itself."
+            )
+        if every.weighs_outcomes:
+            estimators |= _find_both(audits[0], periods).list_counts()
     # Samples in both periods are counted by themselves.
     parts = period if units is None else period + 2 * (np.bincount(units)[units] > 1)
     by = groupings(samples.groups)

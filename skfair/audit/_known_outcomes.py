@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._statistics.group_estimates import estimate_means
 from skfair._statistics.known_shares import (
     KnownSamples,
     differ_by_decision,
@@ -436,6 +437,25 @@ class KnownOutcomes:
             shared=selected if events.model.any() else None,
             samples=samples,
         )
+
+    def list_counts(self) -> dict[str, Callable]:
+        """Return estimators by name whose counts the weighted rates tell: outcomes by decisions.
+
+        Samples count by the decision that was made and the audited one.
+        """
+        if not self.are_weighted:
+            return {}
+        decided = np.zeros(len(self.made)) if self.y_pred is None else self.y_pred
+        audited = pd.factorize(decided)[0]
+        cells = pd.factorize(self.made * (audited.max() + 1) + audited)[0]
+        classes = np.unique(self.y_true) if self.pos_label is None else [self.pos_label]
+        return {
+            f"outcome {label} of cell {cell}": partial(
+                estimate_means, self.y_true == label, self.has_outcome & (cells == cell)
+            )
+            for cell in range(cells.max() + 1)
+            for label in classes
+        }
 
     def mask_estimable(self) -> np.ndarray:
         """Return whether the group of each row has outcomes of all decisions made in it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._statistics.rates_by_decision import RatesByDecision
 from skfair._utils.checks import argument_error, is_int, join_names
 from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
@@ -259,7 +260,9 @@ def _counts_by_group(estimators: dict[str, Callable], groups: Groups) -> np.ndar
         counted, hits = np.zeros((2, len(groups.counts)))
         if estimates is not None:
             counted[present] = estimates.counts
-            hits[present] = estimates.values * estimates.counts if estimates.are_rates else 0.0
+            # Rates by decision are no shares of the samples that they count.
+            is_share = estimates.are_rates and not isinstance(estimates, RatesByDecision)
+            hits[present] = estimates.values * estimates.counts if is_share else 0.0
         rows += [counted, np.rint(hits), counted - np.rint(hits)]
     return np.array(rows)
 

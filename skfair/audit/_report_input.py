@@ -189,6 +189,7 @@ def protect_audit(audit, min_published, metrics=(), subgroups=None):
         )
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+        estimators |= audit.find_known_outcomes(samples, columns).list_counts()
     # Cuts at the median or the k-th score depend on all samples.
     may_leave_out = audit.k is None and "scoring_rate" not in estimators
     return protect_groups(estimators, groupings(samples.groups), min_published, may_leave_out)

@@ -350,6 +350,20 @@ def test_other_performances_and_classes_are_refused_by_decision():
     assert several.certify("error_rate_parity", 0.6).verdict == "shown"
 
 
+def test_small_numbers_of_known_outcomes_are_protected():
+    """Weighed rates tell how many of the known refused samples have a positive outcome."""
+    audit = make_audit("by_decision", missing="by_decision")
+    assert "true_positive_rate" in set(audit.report(min_published=10).frame["metric"])
+    few = (GRANTED == 1) | (np.cumsum(GRANTED == 0) <= 12)  # six or so of each group
+    outcomes = Outcomes(np.where(few, REPAYS, np.nan), missing="by_decision")
+    audit = Audit.from_predictions(outcomes, GRANTED, sensitive_features=SEX)
+    assert "true_positive_rate" in set(audit.report().frame["metric"])
+    with pytest.raises(ValueError, match="min_published=10 allows no report"):
+        audit.report(min_published=10)
+    with pytest.raises(ValueError, match="Report each model by itself"):
+        make_audit("by_decision", missing="by_decision").compare(OTHER, min_published=10)
+
+
 @pytest.mark.parametrize("k", [0.3, 900])
 def test_the_highest_scores_are_new_decisions_on_old_outcomes(k):
     scores = RNG.random(N) + 0.5 * REPAYS
