@@ -179,7 +179,7 @@ def cover_changes(n_draws):
     return Report("Clusters and another model, limits at .95, 10 % of the refused", records, checks)
 
 
-_ASKED = tuple(
+_NUMBERS = tuple(
     (metric, group) for metric in ("true_positive_rate", "accuracy") for group in ("F", "M")
 )
 """Metrics and groups whose limits are counted."""
@@ -200,7 +200,7 @@ def _ask_population(rng, n, size):
     """Rates by metric and group: of the decisions made in clusters, else their changes."""
     groups, repays, made, other, _ = _draw_applicants(rng, n, size)
     truth = {}
-    for metric, group in _ASKED:
+    for metric, group in _NUMBERS:
         inside = (groups == group) & (repays | (metric == "accuracy"))
         rates = [(one == repays)[inside].mean() for one in (made, other)]
         truth[metric, group] = rates[0] if size > 1 else rates[1] - rates[0]

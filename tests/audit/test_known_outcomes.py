@@ -70,7 +70,7 @@ def test_false_alarms_are_rare(n, share):
 @pytest.mark.parametrize("n", [100, 300])
 def test_refused_samples_without_outcomes_are_found_in_small_files(n):
     rng = np.random.default_rng(2)
-    n_found = 0
+    n_alarms = 0
     for _ in range(100):
         rows = rng.integers(0, N, n)
         audit = Audit.from_predictions(
@@ -78,8 +78,8 @@ def test_refused_samples_without_outcomes_are_found_in_small_files(n):
             GRANTED[rows],
             sensitive_features=SEX[rows].to_numpy(),
         )
-        n_found += audit.known_outcomes.case == "of_one_decision"
-    assert n_found == 100
+        n_alarms += audit.known_outcomes.case == "of_one_decision"
+    assert n_alarms == 100
 
 
 def test_a_few_samples_without_an_outcome_are_counted_and_said():
@@ -354,8 +354,8 @@ def test_small_numbers_of_known_outcomes_are_protected():
     """Weighed rates tell how many of the known refused samples have a positive outcome."""
     audit = make_audit("by_decision", missing="by_decision")
     assert "true_positive_rate" in set(audit.report(min_published=10).frame["metric"])
-    few = (GRANTED == 1) | (np.cumsum(GRANTED == 0) <= 12)  # six or so of each group
-    outcomes = Outcomes(np.where(few, REPAYS, np.nan), missing="by_decision")
+    is_known = (GRANTED == 1) | (np.cumsum(GRANTED == 0) <= 12)  # six or so of each group
+    outcomes = Outcomes(np.where(is_known, REPAYS, np.nan), missing="by_decision")
     audit = Audit.from_predictions(outcomes, GRANTED, sensitive_features=SEX)
     assert "true_positive_rate" in set(audit.report().frame["metric"])
     with pytest.raises(ValueError, match="min_published=10 allows no report"):

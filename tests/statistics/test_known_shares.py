@@ -149,13 +149,13 @@ def test_false_alarms_of_few_units_are_rare(n_units):
     """Whole units lack their outcomes, or have the same decision, or both."""
     rng = np.random.default_rng(4)
     units = np.repeat(np.arange(n_units), 10)
-    n_found = 0
+    n_alarms = 0
     for _ in range(100):
         decisions = (rng.random(n_units) < 0.4)[units].astype(int)
         has_outcome = (rng.random(n_units) < 0.7)[units]
         samples = make_samples(decisions, has_outcome, units=units)
         none = [one for one in (0, 1) if not has_outcome[decisions == one].any()]
-        n_found += differ_by_decision(samples) or any(
+        n_alarms += differ_by_decision(samples) or any(
             lacks_outcomes(samples, decisions == one, 2) for one in none
         )
-    assert n_found == 0
+    assert n_alarms == 0

@@ -227,7 +227,7 @@ def test_copies_of_a_sample_count_once(name, n_copies):
 
 
 def test_units_of_equal_outcomes_have_wider_limits():
-    """Households of three whose outcomes and decisions are alike, against households by chance."""
+    """Households of three with equal outcomes and decisions, against households by chance."""
     samples = list_samples(N, KNOWN)
     tables = np.repeat(RATES["true_positive_rate"].tables[np.newaxis], 2, axis=0)
     widths = []
