@@ -431,7 +431,9 @@ class Audit(AuditData):
         With :math:`D_t(i, j)` the difference of the rates of two groups at time t, the gap is
         :math:`\max D_t`. Its change is bounded by the change of the difference of those pairs that
         may attain the later gap. Limits of changes combine Wilson's or exact limits of the four
-        rates ([1]_), with the correlation of the predictions if the samples are the same.
+        rates ([1]_), with the correlation of the predictions if the samples are the same. Outcomes
+        that are missing by decision (:class:`Outcomes`) are weighed by the decision that was made,
+        for two models also by what both decide.
 
         Parameters
         ----------
@@ -452,6 +454,7 @@ class Audit(AuditData):
             Smallest count that may be published, as in :meth:`report`, in each period and, where
             one may consist of the other and further samples, of these. Verdicts are about all
             groups. Numbers of changed decisions, and limits that depend on them, are not printed.
+            It must be None for two models whose outcomes are weighed.
 
         Returns
         -------
