@@ -282,31 +282,44 @@ def check_are_numbers(columns: Iterable[pd.Series]) -> None:
             )
 
 
-def refuse_marks_among_numbers(
-    column: pd.Series, remedy: str = "leave out these rows; outcomes may be empty"
+def check_marks_among_numbers(
+    column: pd.Series,
+    task: str | None = None,
+    remedy: str = "leave out these rows; outcomes may be empty",
 ) -> None:
-    """Raise for nines, as in -999, further from all other numbers than these from one another."""
+    """Check nines, as in -999, further from all other numbers than these from one another.
+
+    They raise among classes. Among numbers, which have decimals or are those of a regression, they
+    count, with a warning.
+    """
     numbers = np.sort(column.dropna().unique().astype(float))
+    are_numbers = task == "regression" or bool((numbers % 1.0 != 0.0).any())
     for mark in [one for one in numbers if re.fullmatch(r"-?9+\.0", str(one))]:
         others = numbers[numbers != mark]
         # Nine itself may mark a missing class.
         is_likely = len(others) > 1 and (abs(mark) > 9.0 or len(others) < 4)
-        if is_likely and np.abs(others - mark).min() > np.ptp(others):
+        if not is_likely or np.abs(others - mark).min() <= np.ptp(others):
+            continue
+        text = (
+            f"The column {column.name!r} holds {mark:g}, which may mark missing values or be a "
+            f"number; the others go from {others[0]:g} to {others[-1]:g}. If it is a mark, {remedy}"
+        )
+        if not are_numbers:
             raise ValueError(
-                f"The column {column.name!r} holds {mark:g}, which may mark missing values or be a "
-                f"number; the others go from {others[0]:g} to {others[-1]:g}. If it is a mark, "
-                f"{remedy}; if not, write a number as {mark:g}.001, or a class or group as a word."
+                f'{text}; if these are numbers, pass task="regression" (--task regression in a '
+                "shell); if they are classes, write them as words."
             )
+        warn(f"{text}. It counts as a number.")
 
 
-def check_numbers_of_file(y_true, prediction, score=None):
-    """Raise for numbers of a file that may mark missing values, and outcomes that may be years."""
+def check_numbers_of_file(y_true, prediction, score=None, task=None):
+    """Check numbers of a file that may mark missing values, and outcomes that may be years."""
     columns = [
         None if one is None else one.dropna().infer_objects() for one in (y_true, prediction, score)
     ]
     for column in columns:
         if column is not None and holds_numbers(column):
-            refuse_marks_among_numbers(column)
+            check_marks_among_numbers(column, task)
     outcomes, predicted = columns[:2]
     if any(one is None or not holds_numbers(one) or not len(one) for one in columns[:2]):
         return

@@ -34,8 +34,8 @@ from skfair._utils.checks import Registry, check_choice, check_tolerance, join_n
 from skfair.audit._certify_in_order import certify_in_order
 from skfair.audit._formats import FACT_TITLES
 from skfair.audit._ledger import check_salt
-from skfair.audit._subgroups import CALIBRATION
-from skfair.audit._task_metrics import REPORTED_RATES
+from skfair.audit._subgroups import CALIBRATION, MEANS
+from skfair.audit._task_metrics import REPORTED_RATES, SCORING_RATE
 from skfair.constraints import (
     AUDITED_CONSTRAINTS,
     CONSTRAINTS,
@@ -138,6 +138,8 @@ def build_report(
     """The report that the options ask for."""
     metrics = [_import_metric(name) for name in options.metric]
     audit = read_audit(options, {"command": _options_text(options)} | _stated_facts(options))
+    if options.summary is not None and audit.task == "regression":
+        metrics.append(SCORING_RATE)  # the law compares it
     level = options.confidence
     subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
     return audit.report(
@@ -222,12 +224,12 @@ def add_subgroups_options(command: ArgumentParser) -> None:
         "departs from the rest, with limits that hold for all of them together. The exit status "
         "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error."
     )
-    add_column_options(command, ["classification"], takes_probability=True)
+    add_column_options(command, ["classification", "regression"], takes_probability=True)
     add = command.add_argument
-    rates = (*REPORTED_RATES, CALIBRATION)
+    rates = (*REPORTED_RATES, CALIBRATION, *MEANS)
     about = (
-        f"one or several of {join_names(rates, 20)} (default selection_rate); calibration_error is "
-        "that of --probability"
+        f"one or several of {join_names(rates, 20)} (default selection_rate, of numbers "
+        "mean_prediction); calibration_error is that of --probability"
     )
     default = ["selection_rate"]
     add("--metric", nargs="+", choices=rates, default=default, metavar="NAME", help=about)

@@ -102,7 +102,7 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple[Any, ...]:
     y_true = read_outcomes(table, options.target, y_pred)
     refuse_one_known_class(y_true, table)
     _check_numbers(options, y_true, y_pred, y_score, weights)
-    check_numbers_of_file(y_true, y_pred, y_score)
+    check_numbers_of_file(y_true, y_pred, y_score, options.task)
     refuse_other_words(options, y_true, y_pred)
     classes = y_true if y_true is not None else y_pred
     positive = find_label(options.positive, classes)

@@ -24,7 +24,7 @@ from skfair.audit._population import Population
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
-from skfair.audit._task_metrics import find_positive_label, infer_task
+from skfair.audit._task_metrics import SCORING_RATE, find_positive_label, infer_task
 from skfair.constraints import Constraint
 from skfair.metrics._group_report import Metrics
 from skfair.metrics._top_k import check_places
@@ -86,14 +86,15 @@ class Audit(AuditData):
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
-        Without a target it has the rates that need none: selection rates of decisions, or of each
-        class, and the scoring rate of scores, which is the share above the median of all samples.
+        Without a target it has what needs none: selection rates of decisions, or of each class, and
+        means of numbers, such as prices or scores.
 
         Parameters
         ----------
         metrics : list or dict, default=()
             Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
-            functions. Their gaps count among all gaps of the report. Rates of more than two classes
+            functions; and "scoring_rate", the share of predictions above the median of all samples.
+            Their gaps count among all gaps of the report. Rates of more than two classes
             are those of each class. Functions of single samples are not for counts.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
@@ -170,6 +171,10 @@ class Audit(AuditData):
         >>> report.shares[["group", "estimate", "low", "high", "verdict"]].round(3).values.tolist()
         [['f', 0.45, 0.41, 0.491, 'open'], ['m', 0.55, 0.509, 0.59, 'open']]
         """
+        audit = self
+        if isinstance(metrics, list | tuple) and SCORING_RATE in metrics:
+            audit = replace(self, has_scoring_rate=True)
+            metrics = [one for one in metrics if one != SCORING_RATE]
         settings = ReportSettings(
             metrics=metrics,
             reference=reference,
@@ -182,7 +187,7 @@ class Audit(AuditData):
             population=population,
             tolerance=tolerance,
         )
-        report = report_audit(self, settings, min_published)
+        report = report_audit(audit, settings, min_published)
         return replace(report, title=write_headline(report)) if title is None else report
 
     def certify(
@@ -342,6 +347,10 @@ class Audit(AuditData):
         narrowed by the part of the variance that the probabilities explain. A claim about
         calibration is about new samples, and its limits are wider.
 
+        Means of numbers have the nearer of two limits, Clopper and Pearson's ([4]_) and one by the
+        variance ([5]_), if all numbers of the population lie between the smallest and the largest
+        of these samples.
+
         Decisions are between two classes, and samples independent. With
         ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
         "exclude" samples whose value is missing meet no condition on the column.
@@ -352,7 +361,8 @@ class Audit(AuditData):
             Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
             "positive_predictive_value", "accuracy" or "base_rate"; or "calibration_error", which
             needs no decisions. Several share the error equally.
-            Of prediction sets the coverage is compared.
+            Of prediction sets the coverage is compared, and of numbers "mean_prediction" (the
+            default), or with outcomes "mean_error", "mean_absolute_error" or "mean_target".
         max_conditions : {1, 2, 3}, default=2
             Largest number of conditions of a subgroup.
         direction : {"both", "above", "below"}, default="both"
@@ -391,6 +401,9 @@ class Audit(AuditData):
            general approach", Statistics in Medicine 27, 2008.
         .. [3] U. Hebert-Johnson, M. P. Kim, O. Reingold and G. N. Rothblum, "Multicalibration:
            calibration for the (computationally-identifiable) masses", ICML 2018.
+        .. [4] V. Bentkus, "On Hoeffding's inequalities", Annals of Probability 32, 2004.
+        .. [5] A. Maurer and M. Pontil, "Empirical Bernstein bounds and sample variance
+           penalization", COLT 2009.
 
         Examples
         --------

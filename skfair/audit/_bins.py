@@ -10,11 +10,11 @@ import pandas as pd
 
 from skfair._columns.reading import (
     check_are_numbers,
+    check_marks_among_numbers,
     has_decimals,
     holds_numbers,
     parse_column,
     read_as,
-    refuse_marks_among_numbers,
 )
 from skfair._groups.groups import (
     MAX_NUMERIC_GROUPS,
@@ -150,7 +150,7 @@ def bin_labels(name: str, labels: np.ndarray, bins: Bins) -> np.ndarray:
         return binned
     numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
     check_are_numbers([numbers])
-    refuse_marks_among_numbers(numbers, _REMEDY)
+    check_marks_among_numbers(numbers, "regression", _REMEDY)
     side = "right" if bins.are_named else "left"
     at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)  # type: ignore[call-overload]
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
@@ -183,7 +183,7 @@ def find_group_bins(
     bins = {}
     # Of more than 20 different numbers of an attribute, one may be the mark of a missing value.
     for place, numbers in _find_numbers(groups, columns, 20).items():
-        refuse_marks_among_numbers(numbers.rename(names[place]), _REMEDY)
+        check_marks_among_numbers(numbers.rename(names[place]), "regression", _REMEDY)
         if has_decimals(numbers) and numbers.nunique() > MAX_NUMERIC_GROUPS:
             counts = groups.counts[groups.labels[:, place] != MISSING]
             cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts, N_BINS)

@@ -326,7 +326,10 @@ def _arrange_columns(
     per_class = _arrange_classes(audit, constraint, y_true, predicted, classes)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     kinds = {"is_real": is_real, "has_probabilities": has_probabilities}
-    return per_class, resolve_loss_and_unit(constraint, **kinds)
+    constraint, unit = resolve_loss_and_unit(constraint, **kinds)
+    if y_true is None:
+        unit = unit.replace("units of the target", "units of the prediction")
+    return per_class, (constraint, unit)
 
 
 def _arrange_classes(

@@ -361,7 +361,7 @@ def _find_estimators(
     audit: AuditData, columns: dict[str, np.ndarray], metrics: Metrics
 ) -> tuple[dict[str, Callable], Label | None]:
     """Estimators of the rates of two periods by name, and the positive label."""
-    task = infer_task(None if audit.task != "clustering" else audit.task, columns)
+    task = infer_task(audit.task, columns)
     positive = find_positive_label(task, columns, audit.pos_label)
     return metric_estimators(task, columns, positive, metrics), positive
 
@@ -491,11 +491,19 @@ def _number_ids(first: pd.Series, second: pd.Series) -> np.ndarray:
 
 
 def _match_clusters(before: AuditData, after: AuditData) -> np.ndarray | None:
-    """Codes of the clusters of the samples of two audits, of equal labels equal; None without."""
-    labels = [one.clusters for one in (before, after) if one.clusters is not None]
-    if len(labels) == 1:
-        refuse_clusters(labels, "one of two audits alone")
-    return pd.factorize(np.concatenate(labels))[0] if labels else None
+    """Codes of the clusters of the samples of two audits, of equal labels equal.
+
+    None if all samples of both are in clusters of their own.
+    """
+    audits = (before, after)
+    has_clusters = any(one.clusters is not None for one in audits)
+    labels = [one.cluster_labels for one in audits if one.cluster_labels is not None]
+    if len(labels) < 2:
+        if has_clusters:
+            refuse_clusters(labels, "one of two audits alone")
+        return None
+    codes, distinct = pd.factorize(np.concatenate(labels))
+    return codes if has_clusters or len(distinct) < len(codes) else None
 
 
 def _count_shared(period: np.ndarray, units: np.ndarray | None) -> list[int]:

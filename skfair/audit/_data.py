@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from skfair._columns.reading import (
     UNREAD,
     Reading,
     check_counts,
+    check_marks_among_numbers,
     check_numbers_of_file,
     check_optional_column,
     check_same_notation,
@@ -29,7 +30,6 @@ from skfair._columns.reading import (
     place_outcomes,
     read_as,
     read_outcomes,
-    refuse_marks_among_numbers,
     write_labels,
 )
 from skfair._groups import Groups, Samples
@@ -89,6 +89,9 @@ _FILE_ROLES = (
 )
 """What columns of a file may hold."""
 
+TaskName = Literal["classification", "regression", "clustering"]
+"""What predictions are."""
+
 _OF_OUTCOMES = ("y_true", "has_outcome", "decided", "period")
 """Columns of outcomes, and of what says which of them are known."""
 
@@ -115,7 +118,8 @@ class AuditData:
     if it is good. ``unbinned`` are the groups before numbers are divided
     into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
-    None if all are independent.
+    None if all are independent. ``cluster_labels`` has it even then, for pairs with another audit.
+    ``has_scoring_rate`` is whether reports have the share of predictions above the median of all.
     ``index`` is the pandas index of the columns that were passed, None if it is the default one.
     ``missing_outcomes`` is what the user says of outcomes that are missing, or None. Where some
     are, the column "decided" has the decision that was made, if it is another than "y_pred", and
@@ -138,6 +142,8 @@ class AuditData:
     ids: np.ndarray | None = None
     strata: Groups | None = None
     clusters: pd.Series | None = None
+    cluster_labels: pd.Series | None = None
+    has_scoring_rate: bool = False
     burden: str | None = None
     index: pd.Index | None = None
     missing_outcomes: MissingOutcomes | None = None
@@ -178,7 +184,7 @@ class AuditData:
             for name in [one for one in ("y_true", "y_pred", "y_score") if one in checked.columns]:
                 column = pd.Series(checked.columns[name], name=names.get(name, name))
                 if holds_numbers(column):
-                    refuse_marks_among_numbers(column)
+                    check_marks_among_numbers(column, task)
         task = infer_task(task, checked.columns)
         if task == "classification" and {"y_true", "y_pred"} <= set(checked.columns):
             check_shared_classes(
@@ -188,7 +194,10 @@ class AuditData:
                 },
                 len(checked.columns["y_true"]),
             )
-        clusters = _find_clusters(checked, task, known, names.get("groups", "groups"))
+        cluster_labels = _find_clusters(checked, task, known, names.get("groups", "groups"))
+        clusters = cluster_labels
+        if clusters is not None and clusters.is_unique:
+            clusters = None
         if clusters is not None:
             about = f"{clusters.nunique():,} by {clusters.name}"
             source = {"clusters": about} | (source or {})
@@ -221,6 +230,7 @@ class AuditData:
             bins=bins,
             strata=checked.strata,
             clusters=clusters,
+            cluster_labels=cluster_labels,
             index=_find_index({"sensitive_features": known.labels} | columns),
             missing_outcomes=missing_outcomes,
         )
@@ -296,6 +306,7 @@ class AuditData:
         sample_weight: ArrayLike | None = None,
         control_features: MatrixLike | None = None,
         groups: ArrayLike | None = None,
+        task: TaskName | None = None,
         pos_label: Label | None = None,
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
@@ -320,7 +331,8 @@ class AuditData:
             there is no model: then the shares of outcomes, or their means, are compared. Also
             prediction sets, with `y_true`: booleans in a column for each class, or two columns, low
             and high; decisions are then whether a set has the true value.
-            Without `y_true` numbers with decimals are scores.
+            Without `y_true` numbers with decimals, such as prices or scores, are compared by their
+            means.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
@@ -343,6 +355,9 @@ class AuditData:
             models' answers to it. Limits count clusters, not samples. Areas, calibration and
             adverse impact, whose limits count samples one by one, are left out of reports. (The
             groups to compare are `sensitive_features`.)
+        task : {"classification", "regression", "clustering"}, default=None
+            What predictions are. None infers it: numbers with decimals are a regression. Whole
+            numbers such as days, visits or ages look like classes, so pass "regression".
         pos_label : label, default=None
             The class that means success; of more than two it is compared with all others, and None
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1 or
@@ -365,8 +380,8 @@ class AuditData:
         ------
         ValueError
             If inputs differ in length or in their pandas index, or hold missing values, predictions
-            are of another type than the truth, there are integers without a target, or neither
-            predictions nor scores nor outcomes.
+            are of another type than the truth, there are integers without a target and `task`, or
+            neither predictions nor scores nor outcomes.
 
         Warns
         -----
@@ -395,6 +410,7 @@ class AuditData:
         return cls.from_columns(
             columns | {"groups": groups},
             known,
+            task=task,
             pos_label=pos_label,
             burden=burden,
             min_group_size=min_group_size,
@@ -533,6 +549,7 @@ class AuditData:
         y_pred: str | None = None,
         y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
+        task: TaskName | None = None,
         pos_label: Label | None = None,
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
@@ -559,6 +576,8 @@ class AuditData:
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
+        task : {"classification"}, default=None
+            "classification" says that whole numbers without outcomes are classes.
         pos_label, burden, min_group_size, source
             As in :meth:`from_predictions`.
 
@@ -619,6 +638,7 @@ class AuditData:
         return cls.from_columns(
             columns,
             known.replace_labels(table[groups]),
+            task=task,
             pos_label=pos_label,
             burden=burden,
             min_group_size=min_group_size,
@@ -632,6 +652,7 @@ class AuditData:
         path: str | PathLike[str],
         columns: dict[str, Any],
         *,
+        task: TaskName | None = None,
         pos_label: Label | None = None,
         burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
@@ -652,6 +673,8 @@ class AuditData:
             :meth:`from_predictions`. With "counts" rows stand for as many samples; else
             "sample_weight" may name a column of weights. Groups are text. Outcomes may be missing:
             empty entries, or a usual mark such as NA that is never predicted.
+        task : {"classification", "regression", "clustering"}, default=None
+            As in :meth:`from_predictions`.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         burden, min_group_size, source
@@ -692,7 +715,7 @@ class AuditData:
             check_optional_column(table, roles[role]) for role in others
         )
         y_true = read_outcomes(table, roles["y_true"], y_pred)
-        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
+        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score, task)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:
@@ -716,6 +739,7 @@ class AuditData:
                 "groups": ids,
             },
             known.replace_labels(table[sensitive].apply(write_labels)),
+            task=task,
             pos_label=pos_label,
             burden=burden,
             min_group_size=min_group_size,
@@ -988,14 +1012,14 @@ def _check_audit_columns(columns, known, are_counts):
 def _find_clusters(
     checked: _Checked, task: str, known: SensitiveFeatures, name: str
 ) -> pd.Series | None:
-    """The cluster of each sample, as limits count them; None if all are different."""
+    """The cluster of each sample, as limits count them; None without."""
     groups = checked.columns.get("groups")
     if groups is None:
         return None
-    n_clusters = check_clusters(groups, len(groups)).max() + 1
+    check_clusters(groups, len(groups))
     if task == "clustering" or known.is_modelled:
         refuse_clusters(groups, "clusterings and models of groups")
-    return pd.Series(groups, name=name) if n_clusters < len(groups) else None
+    return pd.Series(groups, name=name)
 
 
 def _check_can_weigh(checked: _Checked) -> None:

@@ -75,6 +75,77 @@ class FromRest:
         return combine_margins(*(np.sqrt(-np.log(error) / (2.0 * n)) for n in sizes))
 
 
+class MeansFromRest:
+    """Means of numbers of subgroups minus those of the rest, as `FromRest`.
+
+    Values are numbers in units of their range, from 0 to 1: ``smallest`` and ``width`` say which.
+    Limits hold if values of the population lie in that range.
+    """
+
+    needs_rest = True
+
+    def __init__(self, values: np.ndarray, counts: np.ndarray) -> None:
+        self.smallest = float(values.min())
+        self.width = float(np.ptp(values)) or 1.0
+        unit = (values - self.smallest) / self.width
+        self.terms = counts * np.stack((np.ones(len(counts)), unit, unit**2))
+
+    def other_shares(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Mean that each subgroup's is compared with."""
+        return (total[1] - sums[1]) / (total[0] - sums[0])
+
+    def scores(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Departures in their standard errors."""
+        rest = np.reshape(total, (-1, 1)) - sums
+        variance = sum(_variance(one) / one[0] for one in (sums, rest))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (sums[1] / sums[0] - rest[1] / rest[0]) / np.sqrt(variance)
+
+    def limits(
+        self, sums: np.ndarray, total: np.ndarray, error: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `FromRest.limits`."""
+        rest = np.reshape(total, (-1, 1)) - sums
+        mean, other = sums[1] / sums[0], rest[1] / rest[0]
+        low, high = bounded_mean_limits(sums, error)
+        low_other, high_other = bounded_mean_limits(rest, error)
+        departure = mean - other
+        below = combine_margins(mean - low, high_other - other)
+        above = combine_margins(high - mean, other - low_other)
+        return departure, departure - below, departure + above
+
+    def largest_margins(self, sums: np.ndarray, total: np.ndarray, error: float) -> np.ndarray:
+        """As `FromRest.largest_margins`."""
+        sizes = (sums[0], total[0] - sums[0])
+        exponent = np.log(2.0 * np.e / error)
+        return combine_margins(*(np.sqrt(exponent / (2.0 * n)) + 1.0 / n for n in sizes))
+
+
+def _variance(sums: np.ndarray) -> np.ndarray:
+    """Variances of values with numbers, sums and sums of squares in the rows of an array."""
+    n, values, squares = sums
+    return np.maximum(squares / n - (values / n) ** 2, 0.0) * n / np.maximum(n - 1.0, 1.0)
+
+
+def bounded_mean_limits(sums: np.ndarray, error: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of means of values in [0, 1], each of which errs with the probability `error` at most.
+
+    Rows of `sums` are numbers of samples, sums of values and of squares. The nearer of two limits
+    counts, which share the error: that of Clopper and Pearson, with an error less by e (V. Bentkus,
+    "On Hoeffding's inequalities", Annals of Probability 32, 2004), and that by the variance (A.
+    Maurer and M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009).
+    """
+    n, values, _ = sums
+    mean = values / n
+    level = 1.0 - np.asarray(error) / (2.0 * np.e)
+    low, _ = clopper_pearson_limits(np.floor(values), n, level)
+    _, high = clopper_pearson_limits(np.minimum(np.ceil(values), n), n, level)
+    exponent = np.log(4.0 / np.asarray(error))
+    margin = np.sqrt(2.0 * _variance(sums) * exponent / n)
+    margin += 7.0 * exponent / (3.0 * np.maximum(n - 1.0, 1.0))
+    return np.maximum(low, mean - margin), np.minimum(high, mean + margin)
+
+
 class FromProbabilities:
     """Observed shares of positives of subgroups minus the means of their predicted probabilities.
 

@@ -33,7 +33,12 @@ from skfair.audit._tables import (
     name_as_text,
     tabulate_report,
 )
-from skfair.audit._task_metrics import hidden_group_estimators, metric_estimators, top_k_estimators
+from skfair.audit._task_metrics import (
+    add_scoring_rate,
+    hidden_group_estimators,
+    metric_estimators,
+    top_k_estimators,
+)
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_numbers
 
@@ -117,6 +122,8 @@ def report_estimators(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
     else:
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
+        if audit.has_scoring_rate:
+            estimators = add_scoring_rate(estimators, columns)
     known_outcomes = None if known.is_modelled else audit.find_known_outcomes(samples, columns)
     if known_outcomes is not None:
         further = find_group_metrics(metrics) if len(metrics) else {}
@@ -164,7 +171,7 @@ def _report_columns(audit: Any, columns: dict[str, np.ndarray]) -> dict[str, np.
     if "y_pred" not in columns and audit.k is None:
         raise ValueError(
             "There are scores, but no decisions to report. Ask Audit.top(k) for decisions about "
-            "the k highest scores, or pass y_pred."
+            "the k highest scores, pass y_pred, or pass the scores as y_pred for their means."
         )
     return columns
 

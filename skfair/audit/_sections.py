@@ -727,7 +727,9 @@ def subgroup_tables(
             f"hold with {level} for all subgroups searched together. Listed are subgroups that "
             "overlap little."
         )
-        axis = find_axis(describe_quantity(metric), [-1.0])
+        reach = rows[["low", "high"]].abs().to_numpy().max()
+        is_share = describe_quantity(metric).is_share
+        axis = find_axis(describe_quantity(metric), [-1.0 if is_share else -reach])
         cells = [(_subgroup_cells(row, axis), False) for row in rows.to_dict("records")]
         noun = describe_quantity(metric, burden=burden).noun
         yield f"Subgroups that depart most: {noun}", note, titles, cells
@@ -892,8 +894,9 @@ def _compare_categories(report: ReportData) -> pd.DataFrame:
     if not len(table) or report.reading.burden is not None:
         raise ValueError(
             "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
-            f"scores, but this report of a {report.task} has none. Pass decisions or scores as "
-            'y_pred, no task="clustering" and no burden.'
+            f"scores, but this report of a {report.task} has none. Pass decisions as y_pred, or "
+            'scores and metrics=["scoring_rate"] to Audit.report, no task="clustering" and no '
+            "burden."
         )
     if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
         raise ValueError(

@@ -18,7 +18,7 @@ from skfair._partitions.partitions import blocks
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import argument_error, check_choice, is_int, refuse_clusters
 from skfair.audit._bins import N_BINS, cut_numbers, range_text
-from skfair.audit._departures import FromProbabilities, FromRest
+from skfair.audit._departures import FromProbabilities, FromRest, MeansFromRest
 from skfair.audit._formats import (
     PageReport,
     collect_facts,
@@ -38,7 +38,12 @@ from skfair.audit._sentences import (
     state_rates,
 )
 from skfair.audit._tables import name_as_text
-from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
+from skfair.audit._task_metrics import (
+    REPORTED_RATES,
+    binary_metrics,
+    regression_metrics,
+    select_known_outcomes,
+)
 from skfair.metrics import RATES
 from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
@@ -148,6 +153,10 @@ _MAX_CONDITIONS, _MAX_SUBGROUPS, _MAX_VISITS = 3, 5_000_000, 5_000_000_000
 """Limits of a search: conditions of a subgroup, subgroups, and samples times sets of columns."""
 
 
+Comparison = FromRest | MeansFromRest | FromProbabilities
+"""What subgroups are compared with."""
+
+
 class _SearchedSubgroups(NamedTuple):
     """All subgroups that are large enough, and of which the rest is.
 
@@ -159,7 +168,7 @@ class _SearchedSubgroups(NamedTuple):
     """
 
     columns: list
-    comparison: FromRest | FromProbabilities
+    comparison: Comparison
     min_size: int
     column_sets: list
     column_set_numbers: np.ndarray
@@ -259,7 +268,7 @@ def _sum_conjunctions(columns: list[_EncodedColumn], terms: np.ndarray) -> np.nd
 
 
 def _limit_nearest_zero(
-    comparison: FromRest | FromProbabilities,
+    comparison: Comparison,
     sums: np.ndarray,
     total: np.ndarray,
     error: np.ndarray | float,
@@ -429,19 +438,30 @@ def _search_metric(
         np.arange(len(flagged)),
         _select_listed_subgroups(family, flagged, limits, errors),
     )
-    return (
-        table,
-        flagged[table["is_listed"]],
-        {
-            "metric": name,
-            "n": int(family.total[0]),
-            "estimate": family.total[1] / family.total[0],
-            "n_searched": len(family.n),
-            "n_flagged": len(at),
-            "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
-            "left_out": family.left_out,
-        },
-    )
+    summary = {
+        "metric": name,
+        "n": int(family.total[0]),
+        "estimate": family.total[1] / family.total[0],
+        "n_searched": len(family.n),
+        "n_flagged": len(at),
+        "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
+        "left_out": family.left_out,
+    }
+    if isinstance(family.comparison, MeansFromRest):
+        table, summary = _restore_units(family.comparison, table, summary)
+    return table, flagged[table["is_listed"]], summary
+
+
+def _restore_units(
+    comparison: MeansFromRest, table: pd.DataFrame, summary: dict[str, Any]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The results of a search of means, in the units of the values and not of their range."""
+    means, differences = ["estimate", "rest_estimate"], ["difference", "low", "high"]
+    table[means] = comparison.smallest + comparison.width * table[means]
+    table[differences] *= comparison.width
+    mean = comparison.smallest + comparison.width * summary["estimate"]
+    largest = comparison.width * summary["largest_possible"]
+    return table, summary | {"estimate": mean, "largest_possible": largest}
 
 
 def _tabulate_flagged(
@@ -677,7 +697,11 @@ def search_audit(
     check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
     refuse_clusters(audit.clusters, "a search of subgroups")
-    names = _check_metrics(metrics, audit.columns)
+    is_of_numbers = audit.task == "regression"
+    if is_of_numbers:
+        names = _check_means(metrics, audit.columns)
+    else:
+        names = _check_metrics(metrics, audit.columns)
     for name in names:
         audit.check_known_outcomes(RATES.get(name), name)
     columns = audit.list_attributes()
@@ -686,19 +710,25 @@ def search_audit(
     if names != [CALIBRATION]:
         outcomes = {"y_pred": audit.find_decisions(audit.columns)} | outcomes
     _refuse_outcomes(columns, outcomes)
-    positive = find_positive_multiclass(*outcomes.values(), pos_label=audit.pos_label)
     encoded = _encode_columns(columns, missing, counts)
-    masks = {name: one == positive for name, one in outcomes.items()}
-    counted: dict[str, Any] = {CALIBRATION: (masks.get("y_true"), None)}
-    if "y_pred" in masks:
-        counted |= binary_metrics(masks.get("y_true"), masks["y_pred"], None)
+    masks = {}
+    if is_of_numbers:
+        numbers = {name: to_numbers(one, name) for name, one in outcomes.items()}
+        counted = regression_metrics(numbers.get("y_true"), numbers["y_pred"])
+    else:
+        positive = find_positive_multiclass(*outcomes.values(), pos_label=audit.pos_label)
+        masks = {name: one == positive for name, one in outcomes.items()}
+        counted = {CALIBRATION: (masks.get("y_true"), None)}
+        if "y_pred" in masks:
+            counted |= binary_metrics(masks.get("y_true"), masks["y_pred"], None)
     counted = select_known_outcomes(counted, audit.columns)
     searches, members = [], []
     for name in names:
         values, mask = counted[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         conditioned = encoded
-        comparison: FromRest | FromProbabilities = FromRest(values[rows], counts[rows])
+        compare = MeansFromRest if is_of_numbers else FromRest
+        comparison: Comparison = compare(values[rows], counts[rows])
         if name == CALIBRATION:
             probabilities = _find_probabilities(audit)
             one = pd.Series(probabilities)
@@ -726,6 +756,11 @@ def search_audit(
     )
     if min_published is None:
         return report
+    if is_of_numbers:
+        raise argument_error(
+            "min_published protects counts of decisions, not means of numbers. Leave it out, or "
+            "search decisions, such as whether a number is above a threshold."
+        )
     outcome = sum(2 * number * mask for number, mask in enumerate(masks.values(), 1))
     if "has_outcome" in audit.columns:
         outcome = np.where(audit.columns["has_outcome"], outcome, 1 + outcome)
@@ -798,6 +833,26 @@ def _check_metrics(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
     return names
 
 
+def _check_means(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
+    """Names of the means that are compared, without repetition; by default the mean prediction."""
+    is_list = np.iterable(metrics) and not isinstance(metrics, str)
+    names = list(dict.fromkeys(metrics)) if is_list else [metrics]
+    if names == ["selection_rate"]:
+        return ["mean_prediction"]
+    known = [*MEANS] if "y_true" in columns else ["mean_prediction"]
+    for name in names or [metrics]:
+        if name not in known:
+            raise argument_error(
+                f"metrics must be one of {known} for predicted numbers"
+                f"{' without outcomes' * (len(known) == 1)}, or several; got {name!r}."
+            )
+    return names
+
+
+MEANS = ("mean_prediction", "mean_error", "mean_absolute_error", "mean_target")
+"""Means of numbers that are searched."""
+
+
 def _find_probabilities(audit: AuditData) -> np.ndarray:
     """The scores of an audit as probabilities; a ValueError where they are none."""
     if "y_score" not in audit.columns:
@@ -809,10 +864,11 @@ def _find_probabilities(audit: AuditData) -> np.ndarray:
 
 def _check_can_search(audit: AuditData) -> None:
     """Raise for an audit of something else than decisions about samples of equal weight."""
-    if audit.task != "classification":
+    if audit.task == "clustering" or audit.are_outcomes:
         raise ValueError(
-            "A search of subgroups compares decisions between two classes, but these are of a "
-            f"{audit.task}."
+            "A search of subgroups compares decisions between two classes, or means of predicted "
+            f"numbers, but these are {'outcomes' if audit.are_outcomes else 'clusters'}. Pass "
+            "predictions as y_pred."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
         raise argument_error(

@@ -196,20 +196,36 @@ def infer_task(task: str | None, columns: dict[str, np.ndarray]) -> str:
             raise argument_error(f"k makes decisions of scores, so leave out task={task!r}.")
         return "classification"
     if "y_true" not in columns:
-        if task is None:
-            _refuse_ambiguous_integers(columns["y_pred"])
-        return task or "classification"
+        return _infer_task_of_predictions(task, columns["y_pred"])
     if task is None:
         _refuse_numbers_that_target_lacks(columns)
     # Infer the task from the target.
     task = task or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if task == "classification" and _is_continuous(columns["y_pred"]):
+        advice = "Pass"
+        if columns["y_true"].dtype.kind in "iuf":
+            advice = 'If both are numbers, such as days, pass task="regression". Else pass'
         raise argument_error(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
-            f"{columns['y_pred'][0]:g}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
-            "and these as y_score."
+            f"{columns['y_pred'][0]:g}. {advice} the predicted classes as y_pred, as in "
+            "y_score > 0.5, and these as y_score."
         )
     return task
+
+
+def _infer_task_of_predictions(task: str | None, y_pred: np.ndarray) -> str:
+    """The task of predictions without a target."""
+    are_numbers = _is_continuous(y_pred)
+    if task == "classification" and are_numbers:
+        raise argument_error(
+            "y_pred must hold classes, but it holds numbers with decimals, the first of them "
+            f"{y_pred[0]:g}. Pass the predicted classes, as in y_score > 0.5, or for means of "
+            "numbers no task='classification'."
+        )
+    if task is not None:
+        return task
+    _refuse_ambiguous_integers(y_pred)
+    return "regression" if are_numbers else "classification"
 
 
 def _refuse_ambiguous_integers(y_pred: np.ndarray) -> None:
@@ -220,10 +236,9 @@ def _refuse_ambiguous_integers(y_pred: np.ndarray) -> None:
     if len(numbers) > 2:
         raise ValueError(
             f"Without y_true the {len(numbers)} different integers of y_pred, from "
-            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Write classes as "
-            "text, or scores with decimals. Commands have "
-            "--task classification, --task regression for the scoring rate of scores, and --task "
-            "clustering."
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes, numbers or clusters. Pass "
+            'task="classification", "regression" for their means, or "clustering" (--task '
+            "regression in a shell)."
         )
 
 
@@ -240,7 +255,8 @@ def _refuse_numbers_that_target_lacks(columns: dict[str, np.ndarray]) -> None:
             f"y_pred must hold the classes of y_true, {join_names(map(repr, targets))}, but it has "
             f"{len(numbers)} different integers, such as {further[0]!r}, which look like scores. "
             f"Pass decisions, such as whether a score is above {numbers[len(numbers) // 2]:g}, or "
-            "text if these are classes. Commands have --threshold and --task classification."
+            'task="classification" if these are classes. Commands have --threshold and --task '
+            "classification."
         )
 
 
@@ -254,19 +270,17 @@ def find_positive_label(
     task: str, columns: dict[str, np.ndarray], pos_label: Label | None
 ) -> Label | None:
     """The positive class of two; None for several classes, and where there are no classes."""
+    if task == "regression" and "y_true" not in columns and pos_label is not None:
+        raise argument_error(
+            "pos_label names a class, but y_pred holds numbers, the first of them "
+            f"{columns['y_pred'][0]:g}. Leave pos_label out, or pass decisions as y_pred."
+        )
     if task != "classification":
         return None
     if "y_pred" not in columns and "y_score" in columns:  # decisions are made of scores
         if "y_true" not in columns:
             return True
         return find_positive_multiclass(columns["y_true"], pos_label=pos_label)
-    if "y_true" not in columns and _is_continuous(columns["y_pred"]):
-        if pos_label is not None:
-            raise argument_error(
-                "pos_label names a class, but y_pred holds scores, the first of them "
-                f"{columns['y_pred'][0]:g}. Leave pos_label out, or pass decisions as y_pred."
-            )
-        return None
     # Of more than two classes none is positive unless one is named.
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
@@ -438,8 +452,6 @@ def _classification_metric_estimators(
         return _mean_estimators(outcome_metrics(columns["y_true"], positive), columns)
     truth = columns.get("y_true")
     predicted = columns["y_pred"]
-    if truth is None and _is_continuous(predicted):
-        return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
         return _mean_estimators(multiclass_metrics(truth, predicted), columns)
     encoded = encode_columns(columns, positive)
@@ -487,9 +499,21 @@ def _calibration_line_estimators(columns: dict[str, np.ndarray]) -> dict[str, Ca
     return {name: partial(estimate, coefficient=number) for number, name in enumerate(names)}
 
 
+SCORING_RATE = "scoring_rate"
+"""Name of the share of scores above the median of all samples."""
+
+
 def _scoring_rate_estimator(scores: np.ndarray) -> dict[str, Callable]:
     """Estimator of the scoring rate, by name."""
-    return {"scoring_rate": partial(estimate_scoring_rate, scores)}
+    return {SCORING_RATE: partial(estimate_scoring_rate, scores)}
+
+
+def add_scoring_rate(
+    estimators: dict[str, Callable], columns: dict[str, np.ndarray]
+) -> dict[str, Callable]:
+    """The estimators with that of the scoring rate of predictions, which must be numbers."""
+    scores = to_numbers(columns["y_pred"], "y_pred")
+    return _scoring_rate_estimator(scores) | estimators
 
 
 def _regression_metric_estimators(
@@ -501,7 +525,7 @@ def _regression_metric_estimators(
         return _mean_estimators({"mean_target": (truth, None)}, columns)
     predicted = to_numbers(columns["y_pred"], "y_pred")
     means = _mean_estimators(regression_metrics(truth, predicted), columns)
-    return _scoring_rate_estimator(predicted) | means
+    return means if truth is None else _scoring_rate_estimator(predicted) | means
 
 
 def _clustering_metric_estimators(

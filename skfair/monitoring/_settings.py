@@ -157,6 +157,8 @@ def check_settings(params: dict[str, Any]) -> Settings:
     is_weight = _is_finite(weight) and weight > 0
     is_length = length is None or (_is_finite(length) and length > 1)
     if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
+        if settings.constraint.unit == "score" and _is_finite(settings.tolerance):
+            _check_tolerance_of_numbers(settings.tolerance, settings.constraint.name)
         check_tolerance(settings.tolerance, closed="left", of=settings.constraint.name)
     is_gap = is_range and _is_finite(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
     for name, is_valid, requirement in (
@@ -215,6 +217,15 @@ def _has_mean_rates(constraint: Constraint) -> bool:
     decisions, targets = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
     counts, sizes = (term(decisions, targets).value for term in terms)
     return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
+
+
+def _check_tolerance_of_numbers(tolerance: float, name: str) -> None:
+    """Raise for a tolerance of means that no gap of numbers from 0 to 1 can exceed."""
+    if tolerance > 1.0:
+        raise argument_error(
+            f"tolerance must be at most 1 for {name} of numbers in value_range=(0, 1), but is "
+            f"{tolerance!r}. Pass value_range=(smallest, largest), between which predictions lie."
+        )
 
 
 def _is_finite(value: Any) -> bool:

@@ -36,10 +36,11 @@ def check_report(y_true, y_pred, groups, metrics=(), known=KNOWN, **columns):
         metrics=metrics
     )
     of_all = {**columns, "sensitive_features": groups}
+    of_scores = ["scoring_rate"] if report.task == "regression" else []
     of_known = {name: one[known] if np.ndim(one) else one for name, one in of_all.items()}
     complete = np.asarray(getattr(y_true, "y", y_true))[known]
     parts = {
-        True: report_predictions(None, y_pred, task=report.task, **of_all),
+        True: report_predictions(None, y_pred, task=report.task, metrics=of_scores, **of_all),
         False: Audit.from_predictions(complete, y_pred[known], **of_known).report(metrics=metrics),
     }
     columns = ["attribute", "group", "metric", "n", "estimate", "low", "high"]

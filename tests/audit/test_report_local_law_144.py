@@ -176,9 +176,10 @@ def test_scores_are_compared_with_the_median_of_all_applicants():
     Without the four of unknown category it would be .35, and both of b above it.
     """
     scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
-    report = report_predictions(
-        None, scores, sensitive_features=[*"aaaabb", *[None] * 4], missing="exclude"
-    )
+    settings = {"sensitive_features": [*"aaaabb", *[None] * 4], "missing": "exclude"}
+    with pytest.raises(ValueError, match=r'scores and metrics=\["scoring_rate"\]'):
+        report_predictions(None, scores, **settings).to_markdown(summary="ll144")
+    report = report_predictions(None, scores, metrics=["scoring_rate"], **settings)
     assert lines(report.to_markdown(summary="ll144"), "By attribute 1") == [
         ["a", "4", "0", "0.0 %", "0.000"],
         ["b", "2", "1", "50.0 %", "1.000"],

@@ -42,8 +42,11 @@ def test_integer_scores_need_a_kind(dtype):
     scores = (1 + np.arange(N) % 10).astype(dtype)
     with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
         report_predictions(None, scores, sensitive_features=SEX)
-    report = report_predictions(None, scores, sensitive_features=SEX, task="regression")
+    report = report_predictions(
+        None, scores, sensitive_features=SEX, task="regression", metrics=["scoring_rate"]
+    )
     rates = rows(report)["estimate"]
+    assert rates["mean_prediction", "f"] == pytest.approx(scores[SEX == "f"].mean())
     above = scores > np.median(scores)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     assert "Scoring rate" in report.to_markdown(summary="ll144")
@@ -67,15 +70,17 @@ def test_scores_have_the_share_above_the_median_of_all():
     """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
     scores = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6]
     groups = list("aaabbb")
-    report = report_predictions(None, scores, sensitive_features=groups)
+    report = report_predictions(None, scores, sensitive_features=groups, metrics=["scoring_rate"])
     rates = rows(report, "attribute 1")["estimate"]
-    assert report.task == "classification"
+    assert report.task == "regression"
     assert rates.to_dict() == {
         ("scoring_rate", "a"): pytest.approx(1 / 3),
         ("scoring_rate", "b"): pytest.approx(2 / 3),
+        ("mean_prediction", "a"): pytest.approx(0.7 / 3),
+        ("mean_prediction", "b"): pytest.approx(1.4 / 3),
     }
     assert "Impact ratios by attribute 1" in report.to_html()
-    with pytest.raises(ValueError, match="pos_label names a class, but y_pred holds scores"):
+    with pytest.raises(ValueError, match="pos_label names a class, but y_pred holds numbers"):
         report_predictions(None, scores, sensitive_features=groups, pos_label=1)
 
 
@@ -102,7 +107,7 @@ def test_quantities_without_a_target():
     report = report_predictions(None, np.arange(N), sensitive_features=SEX, task="regression")
     mean = rows(report).loc[("mean_prediction", "f"), "estimate"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
-    assert set(report.frame["metric"]) == {"scoring_rate", "mean_prediction"}
+    assert set(report.frame["metric"]) == {"mean_prediction"}
 
 
 def test_models_without_outcomes():
