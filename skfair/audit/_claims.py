@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite, isnan, nan
 from os import PathLike
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from skfair import constraints
 from skfair._columns.reading import UNREAD, Reading
 from skfair._statistics.gaps import Verdict
-from skfair._utils.checks import join_names
+from skfair._utils.checks import join_names, outward_rounding
 from skfair.audit._formats import (
     PageReport,
     read_document,
@@ -20,8 +21,8 @@ from skfair.audit._formats import (
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     BOUNDS,
+    HERE,
     LOWER_BOUNDS,
-    POPULATION_SHARE,
     Quantity,
     confidence_text,
     left_out_clause,
@@ -124,9 +125,8 @@ class Claim(PageReport):
     >>> claim.verdict, claim.exit_status
     ('shown', 0)
     >>> print(claim)
-    Shown: no two groups differ by more than 10 percentage points in selection rate. Observed: \
-0 percentage points, at most 2.59 percentage points with 95 % confidence \
-(exact), read once.
+    Shown: selection rates of f and m differ by at most 10 points. Here they differ by 0, and with \
+95 % confidence by at most 2.59 in the population.
     """
 
     verdict: Verdict
@@ -260,9 +260,6 @@ class Claim(PageReport):
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self.worst_group, self.order, self._advise()]
-        if self.shown_threshold is not None:
-            bound = self._quantity.bound(self.shown_threshold)
-            sentences.append(f"The strictest bound that these data show is {bound}.")
         if self.assumption:
             sentences.append(f"This holds {self.assumption}.")
         sentences += [
@@ -278,46 +275,62 @@ class Claim(PageReport):
         if by_attribute := self._thresholds:
             bounds = (f"{quantity.bound(one)} by {name}" for name, one in by_attribute.items())
             bound = " and ".join(bounds)
-        text = verdict_text(self.verdict, quantity, bound, () if by_attribute else self.attributes)
+        attributes = () if by_attribute else self.attributes
+        pair = "" if by_attribute else self._name_pair()
+        text = verdict_text(self.verdict, quantity, bound, attributes, pair=pair)
         reference = self.constraint["params"].get("reference")
         if isinstance(reference, dict):
             named = (f"{label!r} by {name}" for name, label in reference.items())
             text += f" ({join_names(named)})"
         return text
 
+    def _name_pair(self) -> str:
+        """The two groups of a claim, as in "f and m"; empty if there are more, or names say little.
+
+        Numbers and booleans are no words without the name of their attribute.
+        """
+        if len(self.sizes) != 2 or self.unpublished or len(self.attributes) > 1:
+            return ""
+        has_words = all(re.search(r"[^\W\d]", group) for group in self.sizes)
+        is_cell = any(": " in group for group in self.sizes)
+        if not has_words or is_cell or {*self.sizes} <= {"True", "False"}:
+            return ""
+        return " and ".join(self.sizes)
+
     def _describe_observed(self) -> str:
-        """Sentence on the estimate, the limit that decides, and how often it was read."""
+        """Sentence on the estimate, and the limit that decides."""
         has_floor = self.form in LOWER_BOUNDS
         quantity = self._quantity
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
         # No fewer digits than the bound has, so that a limit that keeps it is seen to keep it.
         n_digits = max(3, len(f"{self.threshold:.12g}".replace(".", "").strip("0")))
-        text = quantity.limit(limit, is_lower, n_digits)
-        known = f"{'at least' if is_lower else 'at most'} {text}"
-        if not isfinite(limit):
-            known = "without a limit"
-        method = ""
-        if self.form == POPULATION_SHARE or (self.is_exact and not self.is_contradicted):
-            method = " (exact)"
-        reading = "read once"
+        reading = ""
         if self.attempt is not None:
             together = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)
             reading = (
-                f"read as attempt {self.attempt} on these held-out data, all of which together "
+                f", read as attempt {self.attempt} on these held-out data, all of which together "
                 f"have {confidence_text(together)}"
             )
         level = confidence_text(self.confidence_level)
         if isnan(self.low):
             hidden = "not printed, since it compares groups that are not published"
-            return f"Observed: {hidden}; decided with {level}, {reading}."
-        is_known = not isnan(self.estimate)
-        observed = (
-            quantity.gap(self.estimate) if is_known else f"no {self.form}, as all values are 0"
-        )
+            return f"Observed: {hidden}; decided with {level}{reading}."
+        # A gap has the unit of its bound, which stands before.
+        is_gap = quantity.form == "gap"
+        here = f"{HERE.get(quantity.form, 'it is')} "
+        here += quantity.number(self.estimate) if is_gap else quantity.gap(self.estimate)
+        if isnan(self.estimate):
+            here = f"there is no {self.form}, as all values are 0"
         stated = [f"{name}" for name, t in self._thresholds.items() if t == self.threshold]
-        observed += f" by {' or '.join(stated)}" if stated else ""
-        return f"Observed: {observed}, {known} with {level}{method}, {reading}."
+        here += f" by {' or '.join(stated)}" if stated else ""
+        if not isfinite(limit):
+            return f"Here {here}, and with {level} without a limit in the population{reading}."
+        text = quantity.limit(limit, is_lower, n_digits)
+        if is_gap:
+            text = quantity.number(limit, n_digits, outward_rounding(is_lower))
+        side = f"{'by ' * is_gap}{'at least' if is_lower else 'at most'}"
+        return f"Here {here}, and with {level} {side} {text} in the population{reading}."
 
     def _advise(self) -> str:
         """Sentence on what would suffice; empty where it is shown or contradicted."""

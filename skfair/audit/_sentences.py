@@ -363,7 +363,7 @@ POPULATION_SHARE = "population share"
 """Form of a bound on the shares of groups, which are compared with those of a population."""
 
 BOUNDS = {
-    "gap": "no two groups{by} differ by more than {bound} in {noun}",
+    "gap": "{nouns} of {compared} differ by at most {bound}",
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
     "floor": "every group{by} has a {noun} of at least {bound}",
     "ceiling": "every group{by} has a {noun} of at most {bound}",
@@ -393,13 +393,49 @@ LOWER_BOUNDS = ("ratio", "ratio below reference", "ratio above reference", "floo
 _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
 
 
+_PLURALS = {
+    "accuracy": "accuracies",
+    "loss": "losses",
+    "probability": "probabilities",
+    **{
+        word: f"{word}s"
+        for word in ("area", "error", "precision", "prediction", "rate", "score", "share", "target")
+    },
+}
+"""Plurals of what nouns of quantities count."""
+
+
+def _write_plural(noun: str) -> str:
+    """What is compared, in the plural, as in "selection rates" and "values of cost"."""
+    text, n_words = re.subn(rf"\b({'|'.join(_PLURALS)})\b", lambda match: _PLURALS[match[0]], noun)
+    return text if n_words else f"values of {noun}"
+
+
 def verdict_text(
-    verdict: str, quantity: Quantity, bound: str, attributes: Sequence[str] = (), when: str = ""
+    verdict: str,
+    quantity: Quantity,
+    bound: str,
+    attributes: Sequence[str] = (),
+    when: str = "",
+    pair: str = "",
 ) -> str:
-    """Whether the data show a bound on the groups by some attributes, as a text without its end."""
+    """Whether the data show a bound on the groups by some attributes, as a text without its end.
+
+    `pair` names the groups where there are two, as in "f and m".
+    """
     by = f" by {' and '.join(attributes)}" if attributes else ""
-    statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
+    statement = BOUNDS[quantity.form].format(
+        by=by,
+        noun=quantity.noun,
+        nouns=_write_plural(quantity.noun),
+        compared=pair or f"any two groups{by}",
+        bound=bound.replace("percentage points", "points") if quantity.form == "gap" else bound,
+    )
     return f"{_VERDICTS[verdict]}{when}: {statement}"
+
+
+HERE = {"gap": "they differ by", "floor": "the smallest is", "ceiling": "the largest is"}
+"""What a claim says of these data before a number, by the form of its bound; else "it is"."""
 
 
 def describe_miscalibration(group: str, low: float, high: float) -> str:

@@ -88,7 +88,7 @@ def test_a_ratio_of_zeros_has_no_value():
         constraint=DemographicParity(ratio=0.5),
     )  # fmt: skip
     assert np.isnan(claim.estimate) and claim.verdict == "open"
-    assert "Observed: no ratio, as all values are 0" in str(claim)
+    assert "Here there is no ratio, as all values are 0" in str(claim)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_the_verdict_is_about_a_group_whose_numbers_are_not_printed():
     assert claim.findings[1:] == [
         "Not published, but part of this claim: 2 of 3 groups by attribute 1 with 1,200 samples.",
         "Observed: not printed, since it compares groups that are not published; decided with "
-        "95 % confidence, read once.",
+        "95 % confidence.",
     ]
     for text in (claim.to_json(), claim.to_html(), claim.to_markdown(), claim.text):
         assert "29.7" not in text and "0.297" not in text and "200}" not in text

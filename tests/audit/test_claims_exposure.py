@@ -36,7 +36,7 @@ def test_a_claim_is_about_the_metric_and_names_its_unit(rankings):
     claim = audit.certify(ExposureParity(tolerance=0.3))
     assert claim.estimate == pytest.approx(exposure_difference(scores, **columns))
     assert claim.verdict == "shown" and claim.unit == "units of attention"
-    assert "differ by more than 0.3 units of attention in exposure" in str(claim)
+    assert "values of exposure of a and b differ by at most 0.3 units of attention" in str(claim)
     assert "probability" not in str(claim)
     assert claim.assumption == (
         "if clusters of samples are independent and no query has a more uneven share of the groups "

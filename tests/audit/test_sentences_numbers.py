@@ -115,28 +115,29 @@ def expect_claims(table):
     groups = compare_rates(table)
     n_unknown = int(table["sex"].isna().sum())
     (_, p, *_), (_, q, *_) = groups.itertuples(index=False)
+    pair = " and ".join(sorted(groups["sex"]))
     low, high = limit_difference(groups, 0.95, False), limit_difference(groups, 0.9, True)
     is_broken = low > 0.15
     limit = f"at {'least' if is_broken else 'most'} " + round_out(
         100 * (low if is_broken else high), not is_broken
     )
     yield (
-        f"{'Contradicted' if is_broken else 'Shown'}: no two groups by sex differ by more than 15 "
-        f"percentage points in selection rate; left out as too small: '{SMALL}'. Observed: "
-        f"{write_points(p - q)}, {limit} percentage points with 95 % confidence"
+        f"{'Contradicted' if is_broken else 'Shown'}: selection rates of {pair} "
+        f"differ by at most 15 points; left out as too small: '{SMALL}'. Here they differ by "
+        f"{write_points(p - q).split()[0]}, and with 95 % confidence by {limit} in the population."
     )
     yield f"{n_unknown} samples of unknown group are left out; the claim is about the others."
     is_broken = q < 0.4
     yield (
         f"{'Contradicted' if is_broken else 'Shown'}: every group by sex has a selection rate of "
-        f"at least 40 %; left out as too small: '{SMALL}'. Observed: {percent(q)}, at "
-        f"{'most' if is_broken else 'least'} "
+        f"at least 40 %; left out as too small: '{SMALL}'. Here the smallest is "
+        f"{percent(q)}, and with 95 % confidence at {'most' if is_broken else 'least'} "
     )
     is_broken = q / p < 0.8
     yield (
         f"{'Contradicted' if is_broken else 'Shown'}: the smallest selection rate of a group "
-        f"by sex is at least 0.8 times the largest; left out as too small: '{SMALL}'. Observed: "
-        f"{q / p:.3g}, at {'most' if is_broken else 'least'} "
+        f"by sex is at least 0.8 times the largest; left out as too small: '{SMALL}'. Here it is "
+        f"{q / p:.3g}, and with 95 % confidence at {'most' if is_broken else 'least'} "
     )
 
 

@@ -101,7 +101,7 @@ def test_scorers_and_sentence():
     audit = Audit.from_estimator(model, X, y, **columns)
     claim = audit.certify(MeanErrorParity(min_group_size=1), 9000.0)
     assert claim.unit == "units of the target"
-    assert "differ by more than 9000 units of the target in mean error" in str(claim)
+    assert "differ by at most 9000 units of the target" in str(claim)
     limit = make_scorer(MeanErrorParity(min_group_size=1), confidence_level=0.95)
     assert limit(model, X, y, **columns) == pytest.approx(-claim.high)
 

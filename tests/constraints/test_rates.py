@@ -441,7 +441,7 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     with pytest.warns(UserWarning, match=r"nothing is said of them: 'small' \((positives: )?\d+\)"):
         certificate = certify_predictions(y, decisions, sensitive_features=names, constraint=floor)
     assert certificate.left_out == ("small",)
-    assert "; left out as too small: 'small'. Observed" in str(certificate)
+    assert "; left out as too small: 'small'. Here the smallest" in str(certificate)
     assert json.loads(certificate.to_json())["left_out"] == ["small"]
 
 
