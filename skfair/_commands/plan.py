@@ -20,6 +20,7 @@ from skfair._statistics.planned_draws import (
     total_pair_size,
 )
 from skfair._statistics.planning import required_sample_size
+from skfair._utils.checks import join_names
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -72,6 +73,19 @@ def _run_plan(options: Namespace) -> int:
     return 0
 
 
+def _require_sample_size(bounds: dict[str, Any], options: Namespace) -> int:
+    """The required sample size; errors about shares of groups name their option."""
+    if options.shares is not None and not (
+        all(share > 0.0 for share in options.shares) and abs(sum(options.shares) - 1.0) < 1e-6
+    ):
+        raise ValueError(
+            "--shares must be positive and add up to 1, but are "
+            f"{join_names([f'{share:g}' for share in options.shares])}, with the sum "
+            f"{sum(options.shares):g}."
+        )
+    return required_sample_size(**bounds, purpose=options.purpose)
+
+
 def _plan(options: Namespace) -> dict[str, Any]:
     """The number of samples of each group and in all, and its assumption, by name."""
     if options.ratio is not None and options.rate is None:
@@ -94,7 +108,7 @@ def _plan(options: Namespace) -> dict[str, Any]:
         )
     else:
         bounds = {name: plan[name] for name in plan if name != "flips"}
-        n = required_sample_size(**bounds, purpose=options.purpose)
+        n = _require_sample_size(bounds, options)
     plan["purpose"] = options.purpose
     if options.flips is not None:
         return plan | {"n_pairs": n, "n_samples": 2 * n} | _describe_plan(plan, f"{n:,} pairs")

@@ -539,9 +539,14 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
     passed = tolerance.item() if isinstance(tolerance, np.generic) else tolerance
     if is_number and tolerance > largest:
         whose = "" if of is None else f" for {of}"
-        raise ValueError(
+        if name.endswith("ratio"):
+            raise argument_error(
+                f"{name}={passed!r} is more than a ratio of a smaller rate to a larger one can be, "
+                f"which is {largest:g}{whose}. Ratios are fractions: 0.8 is four fifths."
+            )
+        raise argument_error(
             f"{name}={passed!r} is more than any gap between rates can be, which is "
-            f"{largest:g}{whose}. Rates are fractions: {name}=0.05 is five percentage points."
+            f"{largest:g}{whose}. Rates are fractions: 0.05 is five percentage points."
         )
     is_inside = is_number and 0.0 <= tolerance < np.inf
     is_left_out = is_inside and (

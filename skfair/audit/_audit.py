@@ -69,6 +69,14 @@ class Audit(AuditData):
     'shown'
     """
 
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        if args or "samples" not in fields:
+            raise TypeError(
+                "Audit is made by Audit.from_predictions(y_true, y_pred, sensitive_features=...), "
+                "Audit.from_estimator, Audit.from_file or Audit.from_counts."
+            )
+        super().__init__(**fields)
+
     def report(
         self,
         *,

@@ -691,8 +691,8 @@ def _find_limits(
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
             f"A claim needs two groups to be compared by {bound.name}, but these samples "
-            "have one at most that is large enough. Pass sensitive_features with two groups or "
-            "more, or a smaller min_group_size."
+            "have one at most that is large enough. Pass two groups or more, or a smaller size of "
+            "groups (min_group_size, --min-size)."
         )
     limit = gap_upper_limit(estimates, contrasts, level)
     is_exact = isinstance(estimates, Rates) and estimates.are_exact(contrasts)

@@ -913,7 +913,8 @@ def _describe_change(report: Changes, gap: pd.Series) -> str:
     quantity = describe_quantity(gap["metric"], burden=burden)
     start = f"The gap of the {quantity.noun} by {gap['attribute']}"
     if _has_groups_alone(report, gap["attribute"]):
-        start += f" among the groups of both {'models' if report.is_paired else 'periods'}"
+        both = "periods" if len(report.readings) > 1 else "models"
+        start += f" among the groups of both {both}"
     if np.isnan(change):
         return f"{start} is not printed, since it compares groups that are not published: {verdict}"
     before, after = map(quantity.gap, gap[["before", "after"]])

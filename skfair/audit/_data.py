@@ -878,6 +878,11 @@ class AuditData:
         return columns["y_pred"]
 
 
+# Errors of Python about arguments name the class that users call.
+for _door in ("from_predictions", "from_estimator", "from_counts", "from_file"):
+    vars(AuditData)[_door].__func__.__qualname__ = f"Audit.{_door}"
+
+
 # An audit is made in three steps: columns are checked, rows are counted, and both are described.
 
 

@@ -373,12 +373,10 @@ def draw_plane(
         f'<path class="ref" d="M{place(vertical, bottom)}L{place(vertical, top)}"/>',
     ]
     names = []
+    if len(points) <= _MAX_NAMED_POINTS:
+        positions = [[*map(float, place(one.x, one.y).split())] for one in points]
+        names = _write_names([one.name for one in points], positions)
     for one in points:
-        if len(points) <= _MAX_NAMED_POINTS:
-            across, down = place(one.x, one.y).split()
-            side = "left" if float(across) > 50.0 else "right"
-            at = f"left:{across}%;top:{down}%"
-            names.append(f'<span class="{side}" style="{at}">{escape(one.name)}</span>')
         for ends in ([(x, one.y) for x in one.x_ends], [(one.x, y) for y in one.y_ends]):
             if np.isfinite(ends).all():
                 line = "L".join(place(*end) for end in ends)
@@ -393,6 +391,34 @@ def draw_plane(
         f"{''.join(shapes)}</svg>{''.join(names)}</div>"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
+
+
+_NAME_HEIGHT, _LETTER_WIDTH = 4.5, 1.9
+"""Sizes of names in a plane, in percent of its side: 24 rem, with letters of .75 rem."""
+
+
+def _write_names(names: list[str], positions: list[list[float]]) -> list[str]:
+    """Names beside points, at positions in percent, which move up or down until none overlap."""
+    boxes: list[tuple[float, float, float]] = []  # left, right, and lower end
+    texts = []
+    for name, (across, down) in zip(names, positions, strict=True):
+        side = "left" if across > 50.0 else "right"
+        width = _LETTER_WIDTH * (len(name) + 2)
+        left = across - width if side == "left" else across
+        steps = sorted(range(-len(names), len(names) + 1), key=abs)
+        tops = [down + step * _NAME_HEIGHT for step in steps]
+        top = next(
+            one
+            for one in tops
+            if all(
+                left >= end or left + width <= start or abs(one - other) >= _NAME_HEIGHT
+                for start, end, other in boxes
+            )
+        )
+        boxes.append((left, left + width, top))
+        at = f"left:{across:.1f}%;top:{top:.1f}%"
+        texts.append(f'<span class="{side}" style="{at}">{escape(name)}</span>')
+    return texts
 
 
 def _join_points(x: pd.Series, y: pd.Series) -> str:

@@ -51,6 +51,7 @@ from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
     describe_unpublished,
+    end_sentence,
     left_out_clause,
     read_limited,
     samples_clause,
@@ -109,9 +110,9 @@ def findings(report: ReportData) -> list[str]:
             if report.n_missing
             else "Groups are known as probabilities alone"
         )
-        sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
+        sentences.append(end_sentence(f"{known}: numbers of groups are right {report.assumption}"))
     if clusters := report.provenance.get("clusters"):
-        sentences.append(f"Limits count clusters of samples, not samples: {clusters}.")
+        sentences.append(end_sentence(f"Limits count clusters of samples, not samples: {clusters}"))
     is_said = (
         report.known_outcomes.get("case") in ("by_decision", "of_one_decision")
         or report.known_outcomes.get("missing") == "by_decision"
@@ -192,7 +193,9 @@ def _describe_sample(report: ReportData) -> str:
     inside = inside.replace("samples", "of them", 1)
     by = f" by {last}" * (len(names) > 1)
     unknown = f"{n_unknown:,} have no recorded group{by}"
-    return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
+    return end_sentence(
+        f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}"
+    )
 
 
 def _count_without_group(report: ReportData, attribute: str) -> int:
@@ -919,7 +922,7 @@ def _summary_facts(report: ReportData, table: pd.DataFrame) -> list[tuple[str, s
             text += f", and {n:,} more if {label!r} means unknown"
         facts.append((f"Applicants of unknown category by {attribute}", text))
     excluded = [
-        f"{row['group']} ({row['n']:,} applicants, "
+        f"{row['group']} ({row['n']:,} applicants, {describe_quantity(row['metric']).noun} "
         f"{_exact_percent_text(row['n_selected'], row['n'])})"
         for row in table[table["is_excluded"]].to_dict("records")
     ]

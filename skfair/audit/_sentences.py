@@ -434,7 +434,11 @@ def verdict_text(
     return f"{_VERDICTS[verdict]}{when}: {statement}"
 
 
-HERE = {"gap": "they differ by", "floor": "the smallest is", "ceiling": "the largest is"}
+HERE = {
+    **dict.fromkeys(("gap", POPULATION_SHARE), "they differ by"),
+    "floor": "the smallest is",
+    "ceiling": "the largest is",
+}
 """What a claim says of these data before a number, by the form of its bound; else "it is"."""
 
 
@@ -450,6 +454,11 @@ def describe_miscalibration(group: str, low: float, high: float) -> str:
         f"The probabilities of {group} are too {side} by {first} to "
         f"{quantity.limit(furthest, n_digits=2)}."
     )
+
+
+def end_sentence(text: str) -> str:
+    """A sentence with its full stop, which a name such as "Nr." at its end has already."""
+    return text if text.endswith(".") else f"{text}."
 
 
 # Whom an answer is about, and how sure it is.

@@ -37,7 +37,7 @@ from skfair.audit._sentences import (
     left_out_clause,
     state_rates,
 )
-from skfair.audit._tables import name_as_text
+from skfair.audit._tables import name_as_text, needs_outcome
 from skfair.audit._task_metrics import (
     REPORTED_RATES,
     binary_metrics,
@@ -751,7 +751,7 @@ def search_audit(
         confidence_level=level,
         direction=direction,
         source=source,
-        reading=_read_unknown(audit.reading),
+        reading=_read_bins_of_search(_read_unknown(audit.reading), encoded, counts),
         assumption=_describe_assumption(audit, names),
     )
     if min_published is None:
@@ -770,10 +770,29 @@ def search_audit(
 
 def _describe_assumption(audit: AuditData, names: list[str]) -> str:
     """Return what rates of both decisions assume of outcomes that are missing; empty if nothing."""
-    rates = [RATES.get(one) for one in names]
+    rates = [RATES.get(one) for one in filter(needs_outcome, names)]
     of_both = [one is None or (one.needs_target and one.decision is None) for one in rates]
     outcomes = audit.known_outcomes
     return outcomes.assumption if outcomes is not None and any(of_both) else ""
+
+
+def _read_bins_of_search(
+    reading: Reading, columns: list[_EncodedColumn], counts: np.ndarray
+) -> Reading:
+    """The reading of a search, which lists the bins of numbers with their samples."""
+    groups = iter(columns)
+    read = []
+    for one in reading.columns:
+        column = next(groups) if one.role == "group" else None
+        n_ranges = 0 if column is None else column.groups.start
+        if n_ranges:
+            bins = {}
+            for text, condition in zip(column.texts[:n_ranges], column.conditions, strict=False):
+                if condition.sum() == 1:
+                    bins[text] = int(counts[condition[column.codes]].sum())
+            one = one._replace(notation="numbers", labels=bins)
+        read.append(one)
+    return replace(reading, columns=tuple(read))
 
 
 def _read_unknown(reading: Reading) -> Reading:
@@ -864,11 +883,10 @@ def _find_probabilities(audit: AuditData) -> np.ndarray:
 
 def _check_can_search(audit: AuditData) -> None:
     """Raise for an audit of something else than decisions about samples of equal weight."""
-    if audit.task == "clustering" or audit.are_outcomes:
+    if audit.task == "clustering":
         raise ValueError(
             "A search of subgroups compares decisions between two classes, or means of predicted "
-            f"numbers, but these are {'outcomes' if audit.are_outcomes else 'clusters'}. Pass "
-            "predictions as y_pred."
+            "numbers, but these are clusters."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
         raise argument_error(

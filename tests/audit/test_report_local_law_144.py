@@ -143,8 +143,9 @@ def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
 def test_categories_below_two_percent_are_named_with_count_and_rate():
     report = audit()
     markdown = report.to_markdown(summary="ll144")
-    named = "Two or more (113 applicants, 36.3 %); female × Two or more (53 applicants, 37.7 %); "
-    assert f"{named}male × Two or more (60 applicants, 35.0 %)" in markdown
+    named = "Two or more (113 applicants, selection rate 36.3 %); female × Two or more (53 "
+    named += "applicants, selection rate 37.7 %); male × Two or more (60 applicants, selection rate"
+    assert f"{named} 35.0 %)" in markdown
     assert STATED["justification"] in markdown
     assert report.missing_fields() == [] and "Missing in this summary" not in markdown
     # All categories are in the ratios if the auditor leaves none out: 41 * 970 / (113 * 511).
