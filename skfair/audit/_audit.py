@@ -95,7 +95,7 @@ class Audit(AuditData):
         """Rates, errors and gaps by groups, with intervals, on one page.
 
         Without a target it has what needs none: selection rates of decisions, or of each class, and
-        means of numbers, such as prices or scores.
+        means of numbers, such as premiums or scores.
 
         Parameters
         ----------

@@ -331,8 +331,8 @@ class AuditData:
             there is no model: then the shares of outcomes, or their means, are compared. Also
             prediction sets, with `y_true`: booleans in a column for each class, or two columns, low
             and high; decisions are then whether a set has the true value.
-            Without `y_true` numbers with decimals, such as prices or scores, are compared by their
-            means.
+            Without `y_true` numbers with decimals, such as premiums or scores, are compared by
+            their means.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ class MeansFromRest:
     def largest_margins(self, sums: np.ndarray, total: np.ndarray, error: float) -> np.ndarray:
         """As `FromRest.largest_margins`."""
         sizes = (sums[0], total[0] - sums[0])
-        exponent = np.log(2.0 * np.e / error)
+        exponent = np.log(2.0 * math.e / error)
         return combine_margins(*(np.sqrt(exponent / (2.0 * n)) + 1.0 / n for n in sizes))
 
 
@@ -137,7 +138,7 @@ def bounded_mean_limits(sums: np.ndarray, error: Any) -> tuple[np.ndarray, np.nd
     """
     n, values, _ = sums
     mean = values / n
-    level = 1.0 - np.asarray(error) / (2.0 * np.e)
+    level = 1.0 - np.asarray(error) / (2.0 * math.e)
     low, _ = clopper_pearson_limits(np.floor(values), n, level)
     _, high = clopper_pearson_limits(np.minimum(np.ceil(values), n), n, level)
     exponent = np.log(4.0 / np.asarray(error))

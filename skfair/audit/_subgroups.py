@@ -711,7 +711,8 @@ def search_audit(
         outcomes = {"y_pred": audit.find_decisions(audit.columns)} | outcomes
     _refuse_outcomes(columns, outcomes)
     encoded = _encode_columns(columns, missing, counts)
-    masks = {}
+    masks: dict[str, Any] = {}
+    counted: dict[str, Any]
     if is_of_numbers:
         numbers = {name: to_numbers(one, name) for name, one in outcomes.items()}
         counted = regression_metrics(numbers.get("y_true"), numbers["y_pred"])
@@ -780,18 +781,18 @@ def _read_bins_of_search(
     reading: Reading, columns: list[_EncodedColumn], counts: np.ndarray
 ) -> Reading:
     """The reading of a search, which lists the bins of numbers with their samples."""
-    groups = iter(columns)
-    read = []
-    for one in reading.columns:
-        column = next(groups) if one.role == "group" else None
-        n_ranges = 0 if column is None else column.groups.start
-        if n_ranges:
-            bins = {}
-            for text, condition in zip(column.texts[:n_ranges], column.conditions, strict=False):
-                if condition.sum() == 1:
-                    bins[text] = int(counts[condition[column.codes]].sum())
-            one = one._replace(notation="numbers", labels=bins)
-        read.append(one)
+    read = [*reading.columns]
+    places = [place for place, one in enumerate(read) if one.role == "group"]
+    for place, column in zip(places, columns, strict=False):
+        ranges = column.texts[: column.groups.start]
+        # Ranges of one level are bins, which all ranges consist of.
+        bins = {
+            text: int(counts[condition[column.codes]].sum())
+            for text, condition in zip(ranges, column.conditions, strict=False)
+            if condition.sum() == 1
+        }
+        if bins:
+            read[place] = read[place]._replace(notation="numbers", labels=bins)
     return replace(reading, columns=tuple(read))
 
 

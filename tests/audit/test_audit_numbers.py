@@ -1,4 +1,4 @@
-"""Numbers without outcomes, such as prices or scores, take the road of a regression."""
+"""Numbers without outcomes, such as premiums or scores, take the road of a regression."""
 
 import re
 
@@ -21,7 +21,7 @@ PROMPT = np.arange(N_PAIRS)
 
 N = 3000
 SEX = RNG.choice(["f", "m"], N)
-PRICES = 400.0 + RNG.gamma(4.0, 30.0, N) + 15.0 * (SEX == "f")
+PREMIUMS = 400.0 + RNG.gamma(4.0, 30.0, N) + 15.0 * (SEX == "f")
 
 
 def t_interval(values, level=0.95):
@@ -75,13 +75,13 @@ def test_clusters_of_one_sample_each_pair_only_what_both_audits_have():
 
 
 def test_prices_have_means_gaps_in_their_unit_and_a_claim():
-    audit = Audit.from_predictions(None, PRICES, sensitive_features=pd.Series(SEX, name="sex"))
+    audit = Audit.from_predictions(None, PREMIUMS, sensitive_features=pd.Series(SEX, name="sex"))
     report = audit.report()
     means = report.frame.set_index(["metric", "group"])["estimate"]
     for sex in "fm":
-        assert means["mean_prediction", sex] == pytest.approx(PRICES[SEX == sex].mean())
+        assert means["mean_prediction", sex] == pytest.approx(PREMIUMS[SEX == sex].mean())
     assert {*report.frame["metric"]} == {"mean_prediction"} and report.task == "regression"
-    expected = gap_interval(PRICES, sensitive_features=SEX)
+    expected = gap_interval(PREMIUMS, sensitive_features=SEX)
     (gap,) = report.gaps[["gap", "gap_low", "gap_high"]].to_numpy()
     np.testing.assert_allclose(gap.astype(float), expected)
     assert "%" not in report.findings[1] and "points" not in report.findings[1]
@@ -89,7 +89,7 @@ def test_prices_have_means_gaps_in_their_unit_and_a_claim():
     assert claim.is_shown and "25 units of the prediction" in claim.text
     scored = audit.report(metrics=["scoring_rate"])
     rates = scored.frame.set_index(["metric", "group"])["estimate"]
-    above = PRICES > np.median(PRICES)
+    above = PREMIUMS > np.median(PREMIUMS)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     with pytest.raises(ValueError, match="must be a finite number|more than|mean_parity"):
         audit.certify("demographic_parity", 0.1)
@@ -106,23 +106,23 @@ def limits_by_hand(values, error):
 
 
 def test_subgroups_of_prices_by_hand():
-    people = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abc"], N)})
-    is_dear = ((people["sex"] == "f") & (people["region"] == "b")).to_numpy()
-    prices = PRICES + 80.0 * is_dear
-    report = Audit.from_predictions(None, prices, sensitive_features=people).subgroups()
+    attributes = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abc"], N)})
+    is_expensive = ((attributes["sex"] == "f") & (attributes["region"] == "b")).to_numpy()
+    premiums = PREMIUMS + 80.0 * is_expensive
+    report = Audit.from_predictions(None, premiums, sensitive_features=attributes).subgroups()
     first = report.subgroups.iloc[0]
-    assert first["subgroup"] == "sex = f and region = b" and first["n"] == is_dear.sum()
-    assert first["estimate"] == pytest.approx(prices[is_dear].mean())
-    assert first["rest_estimate"] == pytest.approx(prices[~is_dear].mean())
+    assert first["subgroup"] == "sex = f and region = b" and first["n"] == is_expensive.sum()
+    assert first["estimate"] == pytest.approx(premiums[is_expensive].mean())
+    assert first["rest_estimate"] == pytest.approx(premiums[~is_expensive].mean())
     # 5 subgroups of one condition and 6 of two share the error, each with two limits.
     error = 0.05 / (2 * 2 * 6)
-    unit = (prices - prices.min()) / np.ptp(prices)
-    inside, rest = unit[is_dear], unit[~is_dear]
+    unit = (premiums - premiums.min()) / np.ptp(premiums)
+    inside, rest = unit[is_expensive], unit[~is_expensive]
     limits = limits_by_hand(inside, error), limits_by_hand(rest, error)
     difference = inside.mean() - rest.mean()
     low = np.hypot(inside.mean() - limits[0][0], limits[1][1] - rest.mean())
     high = np.hypot(limits[0][1] - inside.mean(), rest.mean() - limits[1][0])
-    expected = np.ptp(prices) * np.array([difference - low, difference + high])
+    expected = np.ptp(premiums) * np.array([difference - low, difference + high])
     np.testing.assert_allclose([first["low"], first["high"]], expected)
     assert report.searches["largest_possible"].item() >= first["difference"]
     text = report.findings[1]
@@ -131,10 +131,12 @@ def test_subgroups_of_prices_by_hand():
 
 
 def test_limits_of_means_of_0_and_1_contain_those_of_rates():
-    people = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abc"], N)})
+    attributes = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abc"], N)})
     decisions = (RNG.random(N) < 0.2 + 0.3 * (SEX == "f")).astype(int)
     rates, means = (
-        Audit.from_predictions(None, decisions, sensitive_features=people, task=task).subgroups()
+        Audit.from_predictions(
+            None, decisions, sensitive_features=attributes, task=task
+        ).subgroups()
         for task in (None, "regression")
     )
     both = rates.flagged.merge(means.flagged, on="subgroup")
@@ -144,11 +146,11 @@ def test_limits_of_means_of_0_and_1_contain_those_of_rates():
 
 @pytest.mark.slow
 def test_a_search_of_skewed_numbers_seldom_finds_what_is_not_there():
-    people = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abcdef"], N)})
+    attributes = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abcdef"], N)})
     n_false = 0
     for seed in range(200):
         values = np.random.default_rng(seed).lognormal(0.0, 1.0, N)
-        report = Audit.from_predictions(None, values, sensitive_features=people).subgroups()
+        report = Audit.from_predictions(None, values, sensitive_features=attributes).subgroups()
         n_false += report.searches["n_flagged"].item() > 0
     assert n_false <= 10
 
@@ -156,11 +158,11 @@ def test_a_search_of_skewed_numbers_seldom_finds_what_is_not_there():
 def test_means_of_prices_are_monitored():
     monitor = GapMonitor("mean_parity", tolerance=100.0, value_range=(0.0, 2000.0))
     for month in range(3):
-        monitor.update(None, PRICES, sensitive_features=SEX, time=month)
+        monitor.update(None, PREMIUMS, sensitive_features=SEX, time=month)
     frame = monitor.to_frame().set_index(["batch", "group"])["estimate"]
-    assert frame[1, "f"] == pytest.approx(PRICES[SEX == "f"].mean())
+    assert frame[1, "f"] == pytest.approx(PREMIUMS[SEX == "f"].mean())
     with pytest.raises(ValueError, match=r"Pass value_range=\(smallest, largest\)"):
-        GapMonitor("mean_parity", tolerance=100.0).update(None, PRICES, sensitive_features=SEX)
+        GapMonitor("mean_parity", tolerance=100.0).update(None, PREMIUMS, sensitive_features=SEX)
 
 
 # The task of whole numbers: days, visits, ages.
@@ -254,5 +256,7 @@ def test_an_age_of_99_is_a_number_among_groups():
     ages = RNG.integers(20, 40, N) / 1.0 + 0.5
     ages[:5] = 99.0
     with pytest.warns(UserWarning, match="holds 99.*unknown of SensitiveFeatures.*as a number"):
-        audit = Audit.from_predictions(None, PRICES, sensitive_features=pd.DataFrame({"age": ages}))
+        audit = Audit.from_predictions(
+            None, PREMIUMS, sensitive_features=pd.DataFrame({"age": ages})
+        )
     assert audit.report().frame.query("attribute == 'age'")["n"].sum() == N

@@ -14,17 +14,17 @@ from skfair.audit._formats import PlanePoint, draw_plane, find_plane_axes
 
 RNG = np.random.default_rng(0)
 N = 2000
-PEOPLE = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "age": RNG.integers(18, 80, N)})
+ATTRIBUTES = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "age": RNG.integers(18, 80, N)})
 DECISIONS = (RNG.random(N) < 0.4).astype(int)
 
 
 def test_a_search_lists_the_bins_of_numbers_with_their_samples():
-    report = Audit.from_predictions(None, DECISIONS, sensitive_features=PEOPLE).subgroups()
+    report = Audit.from_predictions(None, DECISIONS, sensitive_features=ATTRIBUTES).subgroups()
     (age,) = (one for one in report.reading.columns if one.name == "age")
     assert sum(age.labels.values()) == N and len(age.labels) == 4
     for text, n in age.labels.items():
         condition = re.sub(r"(\d+) < age <= (\d+)", r"\1 < age and age <= \2", text)
-        assert n == len(PEOPLE.query(condition))
+        assert n == len(ATTRIBUTES.query(condition))
     assert "age <= " in str(report.reading)
 
 
@@ -44,7 +44,7 @@ def test_the_constructor_names_the_ways_to_make_an_audit():
             Audit(*arguments)
     with pytest.raises(TypeError, match=r"^Audit.from_file\(\) got an unexpected .*'prediction'"):
         Audit.from_file("p.csv", prediction="d")
-    audit = Audit.from_predictions(None, DECISIONS, sensitive_features=PEOPLE["sex"])
+    audit = Audit.from_predictions(None, DECISIONS, sensitive_features=ATTRIBUTES["sex"])
     for one in (copy.copy(audit), pickle.loads(pickle.dumps(audit))):
         assert one.report().findings == audit.report().findings
 
@@ -52,7 +52,7 @@ def test_the_constructor_names_the_ways_to_make_an_audit():
 def test_a_name_with_a_full_stop_ends_a_sentence():
     clusters = pd.Series(np.arange(N) // 2, name="Nr.")
     report = Audit.from_predictions(
-        None, DECISIONS, sensitive_features=PEOPLE["sex"], groups=clusters
+        None, DECISIONS, sensitive_features=ATTRIBUTES["sex"], groups=clusters
     ).report()
     assert "samples: 1,000 by Nr." in report.findings[1] and ".." not in report.findings[1]
 
@@ -70,7 +70,7 @@ def test_messages_are_about_the_option_that_was_passed(command, options, message
     if command == "plan":
         arguments = ["plan", "--tolerance", "0.1", *options]
     else:
-        PEOPLE.assign(d=DECISIONS).to_csv(tmp_path / "p.csv", index=False)
+        ATTRIBUTES.assign(d=DECISIONS).to_csv(tmp_path / "p.csv", index=False)
         arguments = ["certify", str(tmp_path / "p.csv"), "--prediction", "d", "--sensitive", "sex"]
         arguments += options
     with pytest.raises(SystemExit, match="2"):
@@ -82,8 +82,8 @@ def test_messages_are_about_the_option_that_was_passed(command, options, message
 def read_boxes(picture):
     """Left and right end, and height, of the names in a plane, in percent of its side."""
     pattern = r'<span class="(\w+)" style="left:([\d.]+)%;top:(-?[\d.]+)%">(.*?)<'
-    found = re.findall(pattern, picture)
-    for side, left, top, name in found:
+    spans = re.findall(pattern, picture)
+    for side, left, top, name in spans:
         width = 1.9 * len(name)
         start = float(left) - width * (side == "left")
         yield start, start + width, float(top)
