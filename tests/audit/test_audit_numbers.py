@@ -74,7 +74,7 @@ def test_clusters_of_one_sample_each_pair_only_what_both_audits_have():
     assert no_ids.compare(halves[1]).gaps["change_high"].item() == change > 0.0
 
 
-def test_prices_have_means_gaps_in_their_unit_and_a_claim():
+def test_premiums_have_means_gaps_in_their_unit_and_a_claim():
     audit = Audit.from_predictions(None, PREMIUMS, sensitive_features=pd.Series(SEX, name="sex"))
     report = audit.report()
     means = report.frame.set_index(["metric", "group"])["estimate"]
@@ -105,7 +105,7 @@ def limits_by_hand(values, error):
     return max(low, values.mean() - margin), min(high, values.mean() + margin)
 
 
-def test_subgroups_of_prices_by_hand():
+def test_subgroups_of_premiums_by_hand():
     attributes = pd.DataFrame({"sex": SEX, "region": RNG.choice([*"abc"], N)})
     is_expensive = ((attributes["sex"] == "f") & (attributes["region"] == "b")).to_numpy()
     premiums = PREMIUMS + 80.0 * is_expensive
@@ -155,7 +155,7 @@ def test_a_search_of_skewed_numbers_seldom_finds_what_is_not_there():
     assert n_false <= 10
 
 
-def test_means_of_prices_are_monitored():
+def test_means_of_premiums_are_monitored():
     monitor = GapMonitor("mean_parity", tolerance=100.0, value_range=(0.0, 2000.0))
     for month in range(3):
         monitor.update(None, PREMIUMS, sensitive_features=SEX, time=month)
