@@ -85,14 +85,17 @@ class Changes(PageReport):
     change ``is_significant`` by Holm's procedure over all gaps, if that of a pair of its groups is
     by Holm's procedure over all pairs of all gaps, and its ``verdict`` is "larger", "smaller",
     "open" or, where no two groups are compared, empty. ``grown`` names the two groups whose
-    difference grew most among the pairs that are shown, and is None without any; ``pair_before``,
+    difference grew most among the pairs that are shown, and is None without any; ``adjusted_low``
+    and ``adjusted_high`` are the limits of a change that is not shown, at the level which Holm's
+    procedures leave to it; ``pair_before``,
     ``pair_after``, ``pair_change``, ``pair_low`` and ``pair_high`` are of the first less the
     second, with limits that hold by themselves. ``uncompared`` has the groups of
     each attribute that have samples in one period only, with their numbers in both. ``readings``
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
     that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
     what `min_published` keeps back, and ``known_outcomes`` which rates are left out since outcomes
-    are missing by decision, or that it ``weighs_outcomes`` by decision.
+    are missing by decision, or that it ``weighs_outcomes`` by decision. ``looks_paired`` says
+    whether both look like the same samples though they are compared as different ones.
     """
 
     frame: pd.DataFrame
@@ -110,11 +113,12 @@ class Changes(PageReport):
     unpublished: str = ""
     known_outcomes: list[str] = field(default_factory=list)
     weighs_outcomes: bool = False
+    looks_paired: bool = False
 
     title = "Change report"
     _settings = (
-        *("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished"),
-        "weighs_outcomes",
+        *("title", "names", "is_paired", "looks_paired", "confidence_level", "min_group_size"),
+        *("unpublished", "weighs_outcomes"),
     )
     _results = (
         "known_outcomes",
@@ -237,9 +241,43 @@ def compare_audits(
     clusters = _match_clusters(before, other)
     periods = _stack_periods(both, tables, units)._replace(clusters=clusters)
     report = _report_changes(audits, periods, metrics, level)
+    if units is None and _look_like_the_same(before, other):
+        warn(
+            "Both look like the same samples, since outcomes, groups and weights are equal row by "
+            "row. If they are, pass the decisions of the second in place of its audit, or ids of "
+            "both (in a shell --id): limits of changes of the same samples are narrower."
+        )
+        report = replace(report, looks_paired=True)
     if min_published is None:
         return report
     return _protect_changes(report, audits, periods, metrics, check_minimum(min_published))
+
+
+_MIN_RUNS = 20
+"""Runs of equal rows from which it is no chance that two audits have equal rows: files that are
+sorted by group and outcome may have them."""
+
+
+def _look_like_the_same(before: AuditData, after: AuditData) -> bool:
+    """Return whether outcomes, groups and weights of two audits are equal row by row."""
+    samples = [before.samples, after.samples]
+    if any(one.groups.multiplicity is not None for one in samples):
+        return False
+    if len(samples[0].weights) != len(samples[1].weights):
+        return False
+    tables = []
+    for audit in (before, after):
+        table = _attribute_table(audit.samples.groups).astype(object)
+        table["sample_weight"] = audit.samples.weights
+        for name in ("y_true", "has_outcome"):
+            if name in audit.columns:
+                table[name] = audit.columns[name]
+        tables.append(table)
+    first, second = tables
+    if {*first} != {*second} or not first.equals(second[[*first]].astype(first.dtypes)):
+        return False
+    is_other = (first != first.shift()).any(axis=1)  # than the row before
+    return int(is_other.sum()) >= _MIN_RUNS
 
 
 def _report_changes(
@@ -406,7 +444,7 @@ def _protect_changes(
     if hides_moves:
         # Limits of changes depend on how many decisions of a group changed.
         for table in (frame, others, gaps):
-            limits = ["change_low", "change_high", "pair_low", "pair_high"]
+            limits = ["change_low", "change_high", "pair_low", "pair_high", *_ADJUSTED_COLUMNS]
             table[table.columns.intersection(limits)] = np.nan
         unpublished.append("numbers of changed decisions, with the limits of changes")
     hidden, counts = protection.hidden, counted.samples.groups.row_counts
@@ -663,7 +701,7 @@ def tabulate_changes(
             compared_names.append([names[g] for g in known[~is_small]])
             gap = _gap_change(estimates, compared, level)
             gaps.append({"attribute": attribute, "metric": metric} | gap)
-    shown = _shown_pairs(compared_gaps, level)
+    shown, n_pairs = _shown_pairs(compared_gaps, level)
     pairs = [
         _describe_grown_pair(*gap, names, one, level)
         for gap, names, one in zip(compared_gaps, compared_names, shown, strict=True)
@@ -671,7 +709,13 @@ def tabulate_changes(
     has_pair = np.array([one.any() for one in shown])
     gaps = pd.DataFrame(gaps).join(pd.DataFrame(pairs, columns=_PAIR_COLUMNS))
     gaps["grown"] = gaps["grown"].astype(object).where(gaps["grown"].notna(), None)
-    gaps["is_significant"] = _significant_changes(compared_gaps, level) & has_pair
+    has_change, n_gaps = _significant_changes(compared_gaps, level)
+    gaps["is_significant"] = has_change & has_pair
+    adjusted = [
+        {} if is_significant else _adjust_limits(*gap, level, (n_gaps, n_pairs))
+        for gap, is_significant in zip(compared_gaps, gaps["is_significant"], strict=True)
+    ]
+    gaps = gaps.join(pd.DataFrame(adjusted, columns=_ADJUSTED_COLUMNS, dtype=float))
     gaps["verdict"] = np.where(gaps["change"].isna(), "", "open")
     shown = gaps["is_significant"]
     gaps.loc[shown, "verdict"] = np.where(gaps["change"] > 0.0, "larger", "smaller")[shown]
@@ -681,13 +725,17 @@ def tabulate_changes(
 _PAIR_COLUMNS = ("grown", "pair_before", "pair_after", "pair_change", "pair_low", "pair_high")
 """Columns on the pair of groups whose difference grew most, of those that are shown."""
 
+_ADJUSTED_COLUMNS = ("adjusted_low", "adjusted_high")
+"""Columns of the limits of changes that are not shown, at the level which decided so."""
+
 
 def _shown_pairs(
     compared_gaps: list[tuple[Estimates, np.ndarray]], level: float
-) -> list[np.ndarray]:
+) -> tuple[list[np.ndarray], int]:
     """Masks of the ordered pairs of each gap whose difference rose, by Holm's procedure over all.
 
     A difference that rose is one of the other order that fell: both orders are one hypothesis.
+    The second result is the number of pairs that are not shown, among which the error is divided.
     """
     forms = [
         None if compared.shape[1] < 2 else np.subtract(*_pair_contrasts(estimates, compared))
@@ -704,7 +752,7 @@ def _shown_pairs(
         if n_left == n_remaining:
             break
         n_remaining = n_left
-    return shown
+    return shown, n_remaining
 
 
 def _pair_contrasts(estimates: Estimates, compared: np.ndarray) -> list[sparse.csr_array]:
@@ -737,8 +785,11 @@ def _describe_grown_pair(
 
 def _significant_changes(
     compared_gaps: list[tuple[Estimates, np.ndarray]], level: float
-) -> np.ndarray:
-    """Mask of the changes of gaps whose limits exclude 0, by Holm's step-down procedure."""
+) -> tuple[np.ndarray, int]:
+    """Mask of the changes of gaps whose limits exclude 0, by Holm's step-down procedure.
+
+    The second result is the number of the other gaps, among which the error is divided.
+    """
     is_significant = np.zeros(len(compared_gaps), dtype=bool)
     remaining = {n for n, (_, compared) in enumerate(compared_gaps) if compared.shape[1] > 1}
     while remaining:
@@ -752,7 +803,25 @@ def _significant_changes(
             break
         is_significant[list(excluded)] = True
         remaining -= excluded
-    return is_significant
+    return is_significant, len(remaining)
+
+
+def _adjust_limits(
+    estimates: Estimates, compared: np.ndarray, level: float, n_tests: tuple[int, int]
+) -> dict[str, float]:
+    """Return limits that contain 0 of a change which is not shown, as adjusted for many tests.
+
+    `n_tests` are the gaps and the pairs of groups that are not shown. A change is not shown if
+    limits at the level of the one or the other contain 0.
+    """
+    for n in filter(None, n_tests):
+        change = _gap_change(estimates, compared, 1.0 - (1.0 - level) / n)
+        low, high = change["change_low"], change["change_high"]
+        if not (low > 0.0 or high < 0.0):
+            break
+    else:
+        return {}
+    return dict(zip(_ADJUSTED_COLUMNS, (low, high), strict=True))
 
 
 def stack_groups(tables: list[pd.DataFrame]) -> pd.DataFrame:
@@ -894,6 +963,8 @@ def _lacks_outcomes(report: Changes) -> bool:
 def _describe_samples(report: Changes) -> str:
     """The samples of both: the same, different ones, or how many of each."""
     n_shared, *alone = report.n_shared or [0]
+    if report.looks_paired:
+        return "different samples, although outcomes, groups and weights are equal row by row"
     if not n_shared:
         return "different samples"
     if not any(alone):
@@ -919,8 +990,19 @@ def _describe_change(report: Changes, gap: pd.Series) -> str:
         return f"{start} is not printed, since it compares groups that are not published: {verdict}"
     before, after = map(quantity.gap, gap[["before", "after"]])
     limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
+    if not gap["is_significant"] and (low > 0.0 or high < 0.0):
+        limits = _describe_adjusted_limits(quantity, gap, len(report.gaps["change"].dropna()))
     size = f"{quantity.difference(change)}{limits}"
     return f"{start} was {before} and is {after}, a change of {size}: {verdict}{_grown_clause(gap)}"
+
+
+def _describe_adjusted_limits(quantity: Quantity, gap: pd.Series, n_gaps: int) -> str:
+    """Return the limits by which a change is not shown as one of many; empty if unpublished."""
+    low, high = gap[[*_ADJUSTED_COLUMNS]]
+    # With min_published the verdict is about more samples than the limits.
+    if not low <= 0.0 <= high:
+        return ""
+    return f" ({quantity.interval(low, high)}, as one of {n_gaps} gaps)"
 
 
 def _has_groups_alone(report: Changes, attribute: str) -> bool:
