@@ -16,7 +16,7 @@ from skfair._groups.known import MISSING_MARKS, is_like_unknown
 from skfair._utils.checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pandas import Timestamp
@@ -534,7 +534,7 @@ _MIN_MISSPELLED = 0.85
 "approved" and "not approved" .8."""
 
 
-def may_have_no_sample(label: Label, known: list[Label]) -> bool:
+def may_have_no_sample(label: Label, known: Sequence[Label]) -> bool:
     """Return whether a class may occur nowhere since all entries are of the other class.
 
     That is so in a month without a selected sample. A label that looks like a slip in the
@@ -545,8 +545,8 @@ def may_have_no_sample(label: Label, known: list[Label]) -> bool:
     (other,) = known
     if not isinstance(other, str):
         return holds_numbers(parse_column(pd.Series([label])))
-    first = normalize_label(label)
-    second = normalize_label(other)
+    first = str(normalize_label(label))
+    second = str(normalize_label(other))
     if first != second and second.endswith(first):  # such as "approved" of "unapproved"
         return True
     return SequenceMatcher(None, first, second).ratio() < _MIN_MISSPELLED

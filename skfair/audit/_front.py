@@ -335,7 +335,8 @@ def glance_table(
     cells = []
     for gap in report.gaps.to_dict("records"):
         name = gap["metric"]
-        if read_grouping(gap) != grouping:
+        # With min_published a metric may have no group that is shown.
+        if read_grouping(gap) != grouping or (grouping, name) not in tables:
             continue
         quantity = describe_quantity(name)
         title, meaning = tables[grouping, name][0]["words"]

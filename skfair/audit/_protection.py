@@ -15,7 +15,7 @@ from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skfair._groups.groups import Groups
     from skfair._utils.api import Label
@@ -27,7 +27,8 @@ class Protection(NamedTuple):
     ``hidden`` has the groups that are not printed, as text by attribute, with their samples among
     those that are counted, and ``n_groups`` the number of all. ``left_out`` are names of groups by
     all attributes whose samples are in no number that is printed, each of which has fewer than
-    ``min_published`` in each of ``n_periods``.
+    ``min_published`` in each of ``n_periods``. Rates of ``decision_metrics`` count no outcomes, so
+    that fewer groups are hidden in these: ``hidden_in_decisions``.
     """
 
     min_published: int
@@ -35,19 +36,36 @@ class Protection(NamedTuple):
     n_groups: dict[str, int]
     left_out: list[Any]
     n_periods: int = 1
+    decision_metrics: tuple[str, ...] = ()
+    hidden_in_decisions: dict[str, dict[str, int]] = {}
+
+    def find_hidden(self, metric: str | None = None) -> dict[str, dict[str, int]]:
+        """Return the groups that are hidden in a metric, or of None in those of decisions."""
+        if self.decision_metrics and (metric is None or metric in self.decision_metrics):
+            return self.hidden_in_decisions
+        return self.hidden
 
     @property
     def clause(self) -> str:
         """Clause on the groups and samples that are kept back; empty without any."""
-        listed = [
-            f"{len(one)} of {self.n_groups[name]} groups by {name}"
-            + f" with {sum(one.values()):,} samples" * any(one.values())
-            for name, one in self.hidden.items()
-        ]
+        listed = self._list_hidden(self.find_hidden())
+        if self.hidden != self.find_hidden():
+            further = self._list_hidden(self.hidden)
+            listed.append(f"in rates that count outcomes {join_names(further, len(further))}")
         if self.left_out:
             bound = self.n_periods * len(self.left_out) * (self.min_published - 1) + 1
             listed.append(f"fewer than {bound:,} {UNCOUNTED}")
         return join_names(listed, len(listed))
+
+    def _list_hidden(self, hidden: dict[str, dict[str, int]]) -> list[str]:
+        """Return the numbers of hidden groups and of their samples, by attribute."""
+        if OVERALL in hidden:
+            return ["all groups and their total"]
+        return [
+            f"{len(one)} of {self.n_groups[name]} groups by {name}"
+            + f" with {sum(one.values()):,} samples" * any(one.values())
+            for name, one in hidden.items()
+        ]
 
     @property
     def fact(self) -> str:
@@ -79,8 +97,11 @@ class Protection(NamedTuple):
 
     def mask(self, frame: pd.DataFrame) -> np.ndarray:
         """Mask of the rows of a table that are about hidden groups."""
-        pairs = zip(frame["attribute"], frame["group"], strict=True)
-        return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
+        rows = zip(frame["attribute"], frame["group"], frame["metric"], strict=True)
+        is_hidden = [
+            group in self.find_hidden(metric).get(name, ()) for name, group, metric in rows
+        ]
+        return np.array(is_hidden, dtype=bool)
 
     def hide_gaps(
         self,
@@ -136,14 +157,73 @@ def protect_groups(
     these with or without its event, is small, without weights. Groups with a small count are
     hidden, and as many others, smallest first, as keep any of them from being computed from the
     rest, and any sum of counts of hidden groups from being small, or 0 unless it is 0 of all.
-    Instead of these others, samples of small groups may be left out of all numbers.
+    Instead of these others, samples of small groups may be left out of all numbers. Groups may also
+    be hidden only in rates that count outcomes, whose counts are smaller than those of decisions.
     """
     first = next(iter(by_name.values()))
     last = [*by_name.values()][-1]
     overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
     counts = _counts_by_group(estimators, last)
     removable = counts[:1] if may_leave_out else counts[:0]
-    return _protect_counts(overall, counts, by_name, min_published, removable)
+    decisions = tuple(name for name in estimators if name in _DECISION_METRICS)
+    # Numbers of unknown outcomes are stated in other places than the rates that count outcomes.
+    if len(decisions) == len(estimators) or "has_outcome" in estimators:
+        decisions = ()
+    protection = _protect_counts(
+        overall, counts, by_name, min_published, removable, estimators, decisions
+    )
+    if protection is None:
+        raise ValueError(
+            f"min_published={min_published} allows no report: "
+            f"{_describe_small_counts(estimators, overall, counts, last, min_published)}"
+        )
+    return protection
+
+
+_DECISION_METRICS = ("selection_rate",)
+"""Metrics whose counts are samples and decisions, whatever the outcomes."""
+
+
+def _describe_small_counts(
+    estimators: dict[str, Callable],
+    overall: np.ndarray,
+    counts: np.ndarray,
+    groups: Groups,
+    min_published: int,
+) -> str:
+    """Return which counts let no group be published, and what to leave out.
+
+    `overall` are the counts of all samples, and `counts` (n_counts, n_groups) those of groups, in
+    the order of `_counts_by_group`.
+    """
+    metrics: list[str | None] = [None, *(name for name in estimators for _ in range(3))]
+    whats = ["samples", *("samples in the rate", "events", "samples without it") * len(estimators)]
+
+    def describe(row: int, n: float, whose: str) -> str:
+        metric = "" if metrics[row] is None else f" of {metrics[row]}"
+        return f"{whose} have {n:,.0f} {whats[row]}{metric}"
+
+    small = np.flatnonzero(_is_small(overall, min_published))
+    if len(small):
+        rows = small[:1].tolist()
+        causes = [describe(rows[0], overall[rows[0]], "all samples together")]
+    else:
+        places = np.argwhere(_is_small(counts, min_published)).tolist()
+        rows = [row for row, _ in places]
+        causes = [
+            describe(row, counts[row, group], f"those of {group_text(groups.names[group])}")
+            for row, group in places[:3]
+        ]
+    named = dict.fromkeys(metrics[row] for row in rows if metrics[row] is not None)
+    ways = ["pass more samples or fewer attributes", "merge groups"]
+    if named and not {*named} & {*_DECISION_METRICS} and len(named) < len(estimators):
+        ways.append("leave out the outcomes (y_true)")
+    else:
+        ways.append("pass a smaller min_published")
+    return (
+        f"{'; '.join(causes)}, and no group can be published without showing such a count, which "
+        f"is below {min_published}. {ways[0].capitalize()}, {ways[1]}, or {ways[2]}."
+    )
 
 
 def protect_periods(
@@ -170,7 +250,14 @@ def protect_periods(
     n_samples = counts[0, :3].sum(axis=0)
     by_period = counts[0, :2] + counts[0, 2:]
     counts = np.vstack((n_samples, counts.reshape(-1, n_groups), added))
-    return _protect_counts(counts.sum(axis=1), counts, by_name, min_published, by_period)
+    protection = _protect_counts(counts.sum(axis=1), counts, by_name, min_published, by_period)
+    if protection is None:
+        raise ValueError(
+            f"min_published={min_published} allows no report: all samples together have a count "
+            f"from 1 to {min_published - 1}, such as that of those selected, or no group can be "
+            "published without showing one. Pass more samples, fewer attributes, or merge groups."
+        )
+    return protection
 
 
 def _protect_counts(
@@ -179,43 +266,91 @@ def _protect_counts(
     by_name: dict[str, Groups],
     min_published: int,
     removable: np.ndarray,
-) -> Protection:
+    estimators: Iterable[str] = (),
+    decision_metrics: tuple[str, ...] = (),
+) -> Protection | None:
     """The protection of counts of all samples, and of groups by all attributes: samples first.
 
     Rows of `removable` are samples by period, and groups that are small in each may be left out.
+    Counts are those of `estimators`, in their order; `decision_metrics` may have fewer groups
+    hidden. None if no group can be published.
     """
     first = next(iter(by_name.values()))
     last = [*by_name.values()][-1]
-    plans: list = []
+    n_groups = {name: len(groups.labels) for name, groups in by_name.items()}
+    # Rows of counts of samples and of decisions: the first, and three of each metric.
+    is_decision = np.array(
+        [True, *(name in decision_metrics for name in estimators for _ in range(3))]
+    )
+    # Samples that are kept back in rates of decisions, and in all others, and the protection.
+    plans: list[tuple[float, float, int, Protection]] = []
     is_small = (removable < min_published).all(axis=0) & (counts[0] > 0) & first.is_disjoint
     small = np.flatnonzero(is_small & (len(removable) > 0))
     for left_out in [small[:0], small] if len(small) else [small[:0]]:
         counted = counts.copy()
         counted[:, left_out] = 0.0
         total = overall - counts[:, left_out].sum(axis=1)
-        if not total[0] or _is_small(total, min_published).any():
+        if not total[0]:
             continue
-        hidden = _find_hidden(by_name, counted, total > 0, min_published)
-        if hidden is not None:
-            # A sample is kept back once from each table that does not count it.
-            cost = (1 + len(by_name)) * counts[0, left_out].sum()
-            cost += sum(sum(one.values()) for one in hidden.values())
-            plans.append((cost, len(plans), hidden, [last.names[i] for i in left_out]))
-    if not plans:
-        raise ValueError(
-            f"min_published={min_published} allows no report: all samples together have a count "
-            f"from 1 to {min_published - 1}, such as that of those selected, or no group can be "
-            "published without showing one. Pass more samples, fewer attributes, or merge groups."
-        )
-    n_groups = {name: len(groups.labels) for name, groups in by_name.items()}
-    *_, hidden, names = min(plans)
-    return Protection(min_published, hidden, n_groups, names, max(1, len(removable)))
+        # A sample is kept back once from each table that does not count it.
+        cost = (1 + len(by_name)) * counts[0, left_out].sum()
+        names = [last.names[i] for i in left_out]
+        every = Protection(min_published, {}, n_groups, names, max(1, len(removable)))
+        if not _is_small(total, min_published).any():
+            hidden = _find_hidden(by_name, counted, total > 0, min_published)
+            if hidden is not None:
+                n_hidden = cost + _count_hidden(hidden)
+                plans.append((n_hidden, n_hidden, len(plans), every._replace(hidden=hidden)))
+        if decision_metrics and not _is_small(total[is_decision], min_published).any():
+            protection = _hide_by_metric(every, by_name, counted, total, is_decision)
+            if protection is not None:
+                protection = protection._replace(decision_metrics=decision_metrics)
+                both = (protection.hidden_in_decisions, protection.hidden)
+                n_hidden_by_kind = [cost + _count_hidden(one) for one in both]
+                plans.append((*n_hidden_by_kind, len(plans), protection))
+    return min(plans)[-1] if plans else None
 
 
-def _find_hidden(by_name, counts, is_known, min_published):
+def _count_hidden(hidden: dict[str, dict[str, int]]) -> int:
+    """Return how often samples are in hidden groups of tables."""
+    return sum(sum(one.values()) for one in hidden.values())
+
+
+def _hide_by_metric(
+    every: Protection,
+    by_name: dict[str, Groups],
+    counts: np.ndarray,
+    overall: np.ndarray,
+    is_decision: np.ndarray,
+) -> Protection | None:
+    """Return the protection that hides fewer groups in metrics of decisions; None without any.
+
+    Groups that are hidden there are hidden in all metrics. `counts` are (n_counts, n_groups),
+    `overall` (n_counts,), and `is_decision` says which rows are counts of decisions.
+    """
+    min_published = every.min_published
+    is_known = is_decision & (overall > 0)
+    fewer = _find_hidden(by_name, counts, is_known, min_published)
+    if fewer is None:
+        return None
+    names = {(name, group) for name, one in fewer.items() for group in one}
+    hidden = None
+    if not _is_small(overall, min_published).any():
+        hidden = _find_hidden(by_name, counts, overall > 0, min_published, names)
+    if hidden is None:  # no rate that counts outcomes is published, not even of all samples
+        hidden = {
+            name: dict.fromkeys(map(group_text, groups.names), 0)
+            for name, groups in by_name.items()
+        }
+        hidden[OVERALL] = {OVERALL: int(overall[0]) * (1 + len(by_name))}
+    return every._replace(hidden=hidden, hidden_in_decisions=fewer)
+
+
+def _find_hidden(by_name, counts, is_known, min_published, hidden_before=()):
     """Hidden groups by attribute with their counted samples; None if no known group is shown.
 
     `counts` are those of groups by all attributes, and `is_known` says which are not 0 of all.
+    Groups of `hidden_before`, pairs of attribute and group, are hidden in any case.
     """
     *single, last = by_name.values()
     # Combinations that a group of one attribute consists of; their counts add up to its counts.
@@ -223,7 +358,9 @@ def _find_hidden(by_name, counts, is_known, min_published):
     parts = np.vstack((*parts, np.eye(len(last.labels)))).astype(float)
     table = counts[is_known] @ parts.T
     margins = _margin_equations(by_name, parts) if last.is_disjoint else _cover_equations(last)
+    names = [(name, one) for name, groups in by_name.items() for one in groups.names]
     is_small = _is_small(table, min_published).any(axis=0)
+    is_small |= [(name, group_text(group)) in hidden_before for name, group in names]
     sizes = parts @ counts[0]
     # Groups without counted samples are known to be empty, and protect no other.
     is_hidden = sizes == 0
@@ -234,7 +371,6 @@ def _find_hidden(by_name, counts, is_known, min_published):
     is_missing = np.concatenate([missing_attribute_mask(groups) for groups in by_name.values()])
     if (is_hidden | is_missing).all():
         return None
-    names = [(name, one) for name, groups in by_name.items() for one in groups.names]
     hidden = {}
     for i in np.flatnonzero(is_hidden):
         name, group = names[i]
@@ -305,6 +441,13 @@ def _suppress_secondary(
         trial[free[places]] = True
         if not _disclosing_equations(margins, counts, trial, min_published).any():
             return trial
+    # Publish each group that the greedy choice hides without need, from the largest on.
+    needless = np.flatnonzero(greedy & ~is_small)
+    for place in needless[np.argsort(-sizes[needless], kind="stable")]:
+        trial = greedy.copy()
+        trial[place] = False
+        if not _disclosing_equations(margins, counts, trial, min_published).any():
+            greedy = trial
     return greedy
 
 

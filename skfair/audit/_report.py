@@ -549,7 +549,7 @@ def report_audit(
     if counted is not audit:
         report = _report_samples(counted, settings)
     # A number of missing values is a sum of counts, all of which must be published.
-    by_name = protection.hidden.items()
+    by_name = protection.find_hidden().items()
     unknown = [name for name, one in by_name if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
     facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
@@ -559,12 +559,19 @@ def report_audit(
         frame=frame,
         gaps=gaps,
         n_missing=n_missing,
-        hidden={name: [sum(map(bool, one.values())), sum(one.values())] for name, one in by_name},
+        hidden=_count_hidden_groups(protection),
         unpublished=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,
-        reading=audit.reading.protect(counted.n_samples, protection.hidden),
+        reading=audit.reading.protect(counted.n_samples, protection.find_hidden()),
     )
+
+
+def _count_hidden_groups(protection: Protection) -> dict[str, list[int]]:
+    """Return the numbers of groups that are in no table, and of their samples, by attribute."""
+    fewer = protection.find_hidden()
+    sizes = {name: fewer.get(name, {}).values() for name in {**fewer, **protection.hidden}}
+    return {name: [sum(map(bool, one)), sum(one)] for name, one in sizes.items() if name != OVERALL}
 
 
 def _hide(

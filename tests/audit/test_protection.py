@@ -39,8 +39,12 @@ def make_report(counts, seed=0, **settings):
     return report, groups, truth, decisions
 
 
-def published_cells(report):
-    return set(report.frame[["attribute", "group"]].itertuples(index=False, name=None))
+def published_cells(report, counts_outcomes=False):
+    """Pairs of attribute and group with a rate, or with a rate that counts outcomes."""
+    frame = report.frame
+    if counts_outcomes:
+        frame = frame[frame["metric"] != "selection_rate"]
+    return set(frame[["attribute", "group"]].itertuples(index=False, name=None))
 
 
 def count_mask(report, groups):
@@ -133,7 +137,7 @@ def test_a_small_number_of_selections_is_a_small_count():
     assert len(published_cells(open_report)) == 4
 
 
-def computable_counts(report, groups):
+def computable_counts(report, groups, counts_outcomes=False):
     """Brute force: whether each unpublished count can be computed from the published ones."""
     groups = groups[count_mask(report, groups)]
     by = groupings(check_groups(groups, len(groups)))
@@ -148,7 +152,9 @@ def computable_counts(report, groups):
                 else:
                     row.append(1.0 if name == "a × b" and value in group.split(" × ") else 0.0)
             rows.append(row)
-    published = published_cells(report)
+    published = published_cells(report, counts_outcomes)
+    if not published:
+        return []
     hidden = np.array([cell not in published for cell in cells])
     if not hidden.any():
         return []
@@ -185,8 +191,11 @@ def test_no_small_count_is_published_or_computable(counts, seed):
         )
         inside &= mask
         table = pd.crosstab(truth[inside], decisions[inside], margins=True)
+        if (attribute, group) not in published_cells(report, counts_outcomes=True):
+            table = table.loc[["All"]]  # only the samples and the selected ones
         assert not ((table > 0) & (table < MINIMUM)).any(axis=None)
-    assert not any(computable_counts(report, groups))
+    for counts_outcomes in (False, True):
+        assert not any(computable_counts(report, groups, counts_outcomes))
 
 
 @pytest.mark.slow
@@ -342,10 +351,18 @@ class Reader:
             for i, cell in enumerate(self.cells)
             if "?" not in cell
         }
-        # Counts of all four outcomes follow from the rates of a published group.
+        # Counts of all four outcomes follow from the rates of a published group, or those of
+        # samples and decisions from its selection rate.
         published = published_cells(report)
+        in_full = published_cells(report, counts_outcomes=True)
         rows = [self.members[attribute][group] for attribute, group in sorted(published)]
-        self.equations = np.kron(np.array(rows), np.eye(4))
+        totals = [
+            np.eye(4) if cell in in_full else np.array([[1, 1, 1, 1], [0, 1, 0, 1]], dtype=float)
+            for cell in sorted(published)
+        ]
+        self.equations = np.vstack(
+            [np.kron(row, total) for row, total in zip(rows, totals, strict=True)]
+        )
         sizes = report.frame.groupby(["attribute", "group"])["n"].max()
         for cell, row in zip(sorted(published), rows, strict=True):
             assert sizes[cell] == row @ n_counted.sum(axis=1)
@@ -360,7 +377,7 @@ class Reader:
             mask
             for attribute, by_group in self.members.items()
             for group, mask in by_group.items()
-            if (attribute, group) not in published
+            if (attribute, group) not in in_full
         ]
 
     def is_known(self, form):
@@ -385,12 +402,24 @@ class Reader:
                 return False
         return True
 
+    def is_published(self, form):
+        return bool((self.equations == form).all(axis=1).any())
+
+    def follows_from_published_zero(self, mask, total):
+        """Whether no sample of a published group has a decision: then none of an outcome has it."""
+        decisions = np.array([[0, 1, 0, 1], [1, 0, 1, 0]])
+        return self.is_published(np.kron(mask, np.ones(4))) and any(
+            (total <= one).all() and not mask @ self.counts @ one for one in decisions
+        )
+
     def list_disclosed(self):
         """Small counts and zeros of suppressed groups that follow, of outcomes that occur."""
         totals = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1], *np.eye(4)], dtype=float)
         for mask in self.hidden:
             for total in totals:
                 form = np.kron(mask, total)
+                if self.is_published(form) or self.follows_from_published_zero(mask, total):
+                    continue  # as samples and decisions may be without outcomes
                 if not (self.counts @ total).any() or form @ self.counts.ravel() >= MINIMUM:
                     continue
                 if self.is_known(form):
