@@ -116,11 +116,12 @@ class Audit(AuditData):
             Smallest count that may be published. Groups with a count from 1 to one less are not
             shown, and as many others as keep their counts from being computed as the difference of
             those that are published; or no number counts the samples of groups that have fewer,
-            where that keeps fewer samples back. Findings and status are about all groups, but gaps
-            and ratios that compare a group which is not shown are not printed. Counts are those of
-            samples, of samples that a metric is over, and of these with and without its event. Not
-            for clusterings. The page states the number of groups that are not shown, and of their
-            samples.
+            where that keeps fewer samples back. Rates that count outcomes may leave out more groups
+            than selection rates, whose counts are larger. Findings and status are about all groups,
+            but gaps and ratios that compare a group which is not shown are not printed. Counts are
+            those of samples, of samples that a metric is over, and of these with and without its
+            event. Not for clusterings. The page states the number of groups that are not shown, and
+            of their samples.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None

@@ -94,8 +94,8 @@ class Changes(PageReport):
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
     that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
     what `min_published` keeps back, and ``known_outcomes`` which rates are left out since outcomes
-    are missing by decision, or that it ``weighs_outcomes`` by decision. ``looks_paired`` says
-    whether both look like the same samples though they are compared as different ones.
+    are missing by decision, or that it ``weighs_outcomes`` by decision. ``has_equal_rows``
+    says whether both look like the same samples though they are compared as different ones.
     """
 
     frame: pd.DataFrame
@@ -113,11 +113,11 @@ class Changes(PageReport):
     unpublished: str = ""
     known_outcomes: list[str] = field(default_factory=list)
     weighs_outcomes: bool = False
-    looks_paired: bool = False
+    has_equal_rows: bool = False
 
     title = "Change report"
     _settings = (
-        *("title", "names", "is_paired", "looks_paired", "confidence_level", "min_group_size"),
+        *("title", "names", "is_paired", "has_equal_rows", "confidence_level", "min_group_size"),
         *("unpublished", "weighs_outcomes"),
     )
     _results = (
@@ -241,13 +241,13 @@ def compare_audits(
     clusters = _match_clusters(before, other)
     periods = _stack_periods(both, tables, units)._replace(clusters=clusters)
     report = _report_changes(audits, periods, metrics, level)
-    if units is None and _look_like_the_same(before, other):
+    if units is None and _have_equal_rows(before, other):
         warn(
             "Both look like the same samples, since outcomes, groups and weights are equal row by "
             "row. If they are, pass the decisions of the second in place of its audit, or ids of "
             "both (in a shell --id): limits of changes of the same samples are narrower."
         )
-        report = replace(report, looks_paired=True)
+        report = replace(report, has_equal_rows=True)
     if min_published is None:
         return report
     return _protect_changes(report, audits, periods, metrics, check_minimum(min_published))
@@ -258,7 +258,7 @@ _MIN_RUNS = 20
 sorted by group and outcome may have them."""
 
 
-def _look_like_the_same(before: AuditData, after: AuditData) -> bool:
+def _have_equal_rows(before: AuditData, after: AuditData) -> bool:
     """Return whether outcomes, groups and weights of two audits are equal row by row."""
     samples = [before.samples, after.samples]
     if any(one.groups.multiplicity is not None for one in samples):
@@ -963,7 +963,7 @@ def _lacks_outcomes(report: Changes) -> bool:
 def _describe_samples(report: Changes) -> str:
     """The samples of both: the same, different ones, or how many of each."""
     n_shared, *alone = report.n_shared or [0]
-    if report.looks_paired:
+    if report.has_equal_rows:
         return "different samples, although outcomes, groups and weights are equal row by row"
     if not n_shared:
         return "different samples"

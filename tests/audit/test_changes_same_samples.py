@@ -24,8 +24,8 @@ def audit(decisions, y=Y, **settings):
     return Audit.from_predictions(y, decisions, **{"sensitive_features": SEX} | settings)
 
 
-@pytest.fixture(scope="module")
-def unpaired():
+@pytest.fixture(scope="module", name="comparison")
+def compare_two_audits():
     with pytest.warns(UserWarning, match=SAME):
         return audit(OLD).compare(audit(NEW))
 
@@ -34,15 +34,15 @@ def find_gap(changes):
     return changes.gaps.set_index("metric").loc["selection_rate"]
 
 
-def test_the_page_says_that_the_samples_look_like_the_same(unpaired):
+def test_the_page_says_that_the_samples_have_equal_rows(comparison):
     sentence = "on different samples, although outcomes, groups and weights are equal row by row."
-    assert unpaired.looks_paired
-    assert unpaired.findings[0].endswith(sentence)
-    assert sentence in unpaired.to_html()
-    assert '"looks_paired": true' in unpaired.to_json()
+    assert comparison.has_equal_rows
+    assert comparison.findings[0].endswith(sentence)
+    assert sentence in comparison.to_html()
+    assert '"has_equal_rows": true' in comparison.to_json()
 
 
-def test_both_ways_to_pair_them_give_the_limits_of_a_paired_bootstrap(unpaired):
+def test_both_ways_to_pair_them_give_the_limits_of_a_paired_bootstrap(comparison):
     def draw_change(rng):
         rows = rng.integers(N, size=N)
         gaps = [
@@ -61,8 +61,8 @@ def test_both_ways_to_pair_them_give_the_limits_of_a_paired_bootstrap(unpaired):
         limits = find_gap(changes)[["change_low", "change_high"]].tolist()
         # The intervals hold for all pairs of groups, and are a little wider.
         assert limits == pytest.approx(expected, abs=0.004)
-        assert not changes.looks_paired
-    widths = [np.ptp(find_gap(one)[["change_low", "change_high"]]) for one in (unpaired, *paired)]
+        assert not changes.has_equal_rows
+    widths = [np.ptp(find_gap(one)[["change_low", "change_high"]]) for one in (comparison, *paired)]
     assert max(widths[1:]) < 0.5 * widths[0]
 
 
@@ -93,30 +93,30 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_samples_do_not_look_like_the_same(name):
+def test_other_samples_do_not_have_equal_rows(name):
     settings = {"decisions": NEW} | OTHERS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not audit(OLD).compare(audit(**settings)).looks_paired
+        assert not audit(OLD).compare(audit(**settings)).has_equal_rows
 
 
-def test_sorted_files_do_not_look_like_the_same():
+def test_sorted_files_do_not_have_equal_rows():
     order = np.lexsort((Y, SEX))
     sorted_rows = {"y": Y[order], "sensitive_features": SEX[order]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         changes = audit(OLD[order], **sorted_rows).compare(audit(NEW[order], **sorted_rows))
-    assert not changes.looks_paired
+    assert not changes.has_equal_rows
 
 
-def test_a_change_that_may_be_chance_has_limits_around_0(unpaired):
+def test_a_change_that_may_be_chance_has_limits_around_0(comparison):
     """Limits of one change by itself exclude 0, and of one among 6 gaps contain it."""
-    gap = find_gap(unpaired)
+    gap = find_gap(comparison)
     assert gap["change_high"] < 0.0 < gap["adjusted_high"]
     assert not gap["is_significant"]
-    sentence = next(one for one in unpaired.findings if "selection rate" in one)
+    sentence = next(one for one in comparison.findings if "selection rate" in one)
     low, high = (100 * gap[name] for name in ("adjusted_low", "adjusted_high"))
-    n_gaps = len(unpaired.gaps)
+    n_gaps = len(comparison.gaps)
     stated = re.search(
         r"\((\S+) to (\S+), as one of (\d+) gaps\): the change may be chance", sentence
     )
@@ -148,7 +148,7 @@ def test_no_sentence_denies_its_interval(seed):
     limits = changes.gaps.loc[is_open, ["adjusted_low", "adjusted_high"]]
     assert (limits["adjusted_low"] <= 0.0).all()
     assert (limits["adjusted_high"] >= 0.0).all()
-    own = changes.gaps.loc[is_open]
-    excludes = (own["change_low"] > 0.0) | (own["change_high"] < 0.0)
+    gaps = changes.gaps.loc[is_open]
+    excludes = (gaps["change_low"] > 0.0) | (gaps["change_high"] < 0.0)
     stated = [one for one in changes.findings if ", as one of " in one]
     assert len(stated) <= excludes.sum()

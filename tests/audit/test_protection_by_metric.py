@@ -82,10 +82,10 @@ def test_the_error_names_metric_group_and_count_and_what_helps():
     assert len(make_report(None, decisions, groups, minimum=3).frame) == 3  # as it advises
     merged = make_report(None, decisions, groups.where(groups.index >= 30, "m"))
     assert ("sex", "m") in published_cells(merged) or merged.unpublished
-    few = np.zeros(120, dtype=int)
-    few[:4] = 1
+    four_selected = np.zeros(120, dtype=int)
+    four_selected[:4] = 1
     with pytest.raises(ValueError, match="all samples together have 4 events of selection_rate"):
-        make_report(None, few, groups)
+        make_report(None, four_selected, groups)
 
 
 class Program:
