@@ -228,7 +228,7 @@ def _have_other_words(options: Namespace, y_true: pd.Series, y_pred: pd.Series) 
 
 def _name_success(classes: list[Label], passed: str | None) -> str:
     """Return the class that means success: the passed label, a usual word, or LABEL."""
-    if passed in map(str, classes):
-        return str(passed)
+    if passed is not None and passed in [str(one) for one in classes]:
+        return passed
     success = find_success(classes)
     return "LABEL" if success is None else str(success)
