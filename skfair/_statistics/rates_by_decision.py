@@ -240,7 +240,7 @@ class RatesByDecision(Estimates):
         self.counts = (known * (self._denominators > 0)).sum(axis=(1, 2)).astype(np.intp)
         self.sizes = self.counts.astype(float)
         self._contributions = None if samples is None else self._linearise(samples)
-        self._move_to_limits = cache(self._move_to_limits)  # of the levels of many questions
+        self._find_moves = cache(self._move_to_limits)  # for the levels of many questions
 
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits from those of the shares of all strata, as in `Estimates.limits`."""
@@ -257,7 +257,7 @@ class RatesByDecision(Estimates):
 
     def _find_margins(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Return the margin above each linear form, (n_forms,), with one share moved at a time."""
-        changes = [contrasts @ one for one in self._move_to_limits(level)]
+        changes = [contrasts @ one for one in self._find_moves(level)]
         squares = changes[0].maximum(changes[1]).maximum(0.0).power(2).sum(axis=1)
         return np.sqrt(squares * self._find_inflation(contrasts))
 

@@ -56,7 +56,8 @@ def compare_gaps(
     # Events of all classes by the model in use, then those by the candidate.
     bounds = [one for model in (in_use, candidate) for one in model]
     if isinstance(first, BoundByDecision):
-        means: Estimates = first.estimate(candidate[0].bound.outcomes.y_pred)
+        decisions = cast("BoundByDecision", candidate[0].bound).outcomes.y_pred
+        means: Estimates = first.estimate(cast("np.ndarray", decisions))
     else:
         means = _stack([_count_values(one) for one in bounds])
     estimates = compared.estimates(means)

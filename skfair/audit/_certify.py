@@ -223,10 +223,8 @@ def bind_audit(
         bind = partial(_bind_by_decision, audit, bind)
     elif leaves_out:
         audit.check_known_outcomes(constraint.compared_rate, constraint.name)
-    return [
-        BoundAudit(*bind(constraint, predictions, **params), constraint, unit)
-        for predictions, params in per_class
-    ]
+    pairs = [bind(constraint, predictions, **params) for predictions, params in per_class]
+    return [BoundAudit(bound, scores, constraint, unit) for bound, scores in pairs]
 
 
 def _rank_in_clusters(audit: AuditData, constraint: ExposureParity) -> AuditData:

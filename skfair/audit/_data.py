@@ -265,20 +265,22 @@ class AuditData:
         if self.task != "classification":  # predictions are no decisions
             columns = {name: one for name, one in columns.items() if name != "y_pred"}
         if self.k is not None and "decided" in columns:
-            columns = columns | self._decide_top(samples, columns)
+            columns = columns | self._decide_top(samples, columns, self.k)
         clusters = self.cluster_codes
         return find_known_outcomes(
             samples, columns, self.pos_label, self.missing_outcomes, clusters
         )
 
     def _decide_top(
-        self, samples: Samples, columns: dict[str, np.ndarray]
+        self, samples: Samples, columns: dict[str, np.ndarray], k: float
     ) -> dict[str, np.ndarray]:
         """Decisions for the k highest scores as a column; {} if samples share places."""
-        selection = select_top(to_numbers(columns["y_score"], "y_score"), samples, self.k)
+        selection = select_top(to_numbers(columns["y_score"], "y_score"), samples, k)
         if selection.n_tied:
             return {}
-        return {"y_pred": np.where(selection.decisions > 0.5, self.pos_label, None)}
+        decisions = np.full(len(selection.decisions), None, dtype=object)
+        decisions[selection.decisions > 0.5] = self.pos_label
+        return {"y_pred": decisions}
 
     def check_known_outcomes(self, rate: Any, name: str) -> None:
         """Raise for a rate, or another metric of some name, that the known outcomes do not tell."""

@@ -387,9 +387,9 @@ class KnownOutcomes:
         strata = self._divide(groups, label, others)
         lacks = np.bincount(strata.group, strata.counts.lacks_outcomes, n_groups) > 0
         known = np.zeros((n_models, n_groups, 2, 2))
-        for model in range(n_models):
-            one = np.full(len(strata.group), model)
-            np.add.at(known[model], strata.group, strata.counts.tabulate_known(one))
+        for number, of_model in enumerate(known):
+            one = np.full(len(strata.group), number)
+            np.add.at(of_model, strata.group, strata.counts.tabulate_known(one))
         is_counted = (known * (rate.tables[1] > 0)).any(axis=(2, 3))
         present = np.flatnonzero(~lacks & is_counted & (groups.counts > 0))
         if not len(present):
