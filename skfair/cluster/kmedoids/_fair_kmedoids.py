@@ -229,7 +229,8 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
 
     Bounds are those of :class:`FairKMeans`. At given sites the assignment is a linear program,
     whose dual is solved as there. Sites are exchanged one at a time, as in PAM [1]_, as long as
-    that lowers the cost of the assignment. The dual bounds what an exchange could gain.
+    that lowers the cost of the assignment. The dual bounds what an exchange could gain. With a
+    balance, all sites are moved at once, too.
 
     Read more in the :ref:`guide <territories>`.
 
@@ -255,8 +256,9 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
         Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With a
-        balance, up to ten searches follow each start, from the best sites of which three are
-        exchanged at random. More starts may lower the cost where a balance is tight.
+        balance, up to 30 searches follow each start, from the best sites of which two are
+        exchanged at random. They move all sites to the medoids of their clusters, in rounds. More
+        starts may lower the cost where a balance is tight.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6

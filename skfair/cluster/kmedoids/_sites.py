@@ -14,7 +14,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
+from skfair._kernels.candidates import FIRST_RIDGE
 from skfair._kernels.limits import find_share_rows, has_rows
 from skfair._kernels.medoids import exchange_values
 from skfair._partitions.partitions import make_partitions
@@ -35,11 +37,9 @@ if TYPE_CHECKING:
 
 MAX_SETS = 100  # sets of sites, up to which all are compared
 MAX_TRIALS = 100  # exchanges that are tried in a round that gains nothing
-KICKED_TRIALS = 10  # the same after a kick
-N_KICKS = 10  # kicks of the best sites after each start
-N_KICKED = 3  # sites that a kick exchanges for others
-# There are fewer kicks of few samples, whose integers cost more than sites differ, and of many.
-MIN_KICKED_SAMPLES, MAX_KICKED_COSTS = 200, 100_000
+N_KICKS = 30  # kicks of the best sites after each start
+N_KICKED = 2  # sites that a kick exchanges for others
+MAX_KICKED_COSTS = 100_000  # above which there are fewer kicks, as each takes more time
 MAX_COMPARED = 3  # ends of a search that are compared by programs
 MAX_NEARBY = 20  # exchanges that are compared where a set of sites misses limits
 
@@ -149,6 +149,9 @@ def solve_sites(
     mean = problem.weights.sum() / len(problem.weights)
     slack = max(0.02 * mean, COUNT_TOLERANCE * problem.weights.sum())
     warm_dual = warm_dual or zero_solution(len(sites), limits)
+    # The ridge that the last steps of other sites needed would make the first step here so short
+    # that it gains next to nothing, and the ascent would end far below the maximum.
+    warm_dual = warm_dual._replace(ridge=min(warm_dual.ridge, FIRST_RIDGE))
     solution, evaluated = solve_dual(rows, limits, warm_dual, slack, most=most)
     labels, gaps = gather_labels_and_gaps(evaluated)
     offsets = solution.intersection_offsets
@@ -181,7 +184,6 @@ class SearchSettings(NamedTuple):
     max_iter: int
     tol: float  # share of the cost that an exchange has to gain
     watch: Callable  # returns True to end the search
-    max_trials: int = MAX_TRIALS
 
 
 def exchange_sites(
@@ -192,7 +194,7 @@ def exchange_sites(
     Also returns the number of rounds, and the status: "optimal" if no exchange lowers the cost,
     "feasible" if not all that might do were tried, "stopped" if ``watch`` ended them.
     """
-    tol, max_trials = settings.tol, settings.max_trials
+    tol = settings.tol
     nearest = problem.costs.argmin(axis=0)  # sample of each site
     n_iter = 0
     while n_iter < settings.max_iter:
@@ -208,7 +210,7 @@ def exchange_sites(
             solved = _try_exchanges(problem, solved, _list_best(values, in_homes), tol)
         if solved.value == before:
             clusters, sites = np.nonzero(values < most)
-            cheapest = np.argsort(values[clusters, sites], kind="stable")[:max_trials]
+            cheapest = np.argsort(values[clusters, sites], kind="stable")[:MAX_TRIALS]
             clusters = clusters[cheapest]
             sites = sites[cheapest]
             others = zip(values[clusters, sites], clusters, sites, strict=True)
@@ -217,7 +219,7 @@ def exchange_sites(
             return solved, n_iter, "stopped"
         if solved.value == before:
             n_gaining = (values < most).sum()
-            return solved, n_iter, "optimal" if n_gaining <= max_trials else "feasible"
+            return solved, n_iter, "optimal" if n_gaining <= MAX_TRIALS else "feasible"
     return solved, n_iter, "max_iter"
 
 
@@ -248,6 +250,43 @@ def _try_exchanges(
             if trial.value < solved.value * (1 - tol):
                 solved = trial
     return solved
+
+
+def alternate_sites(
+    problem: SiteProblem, solved: SiteSet, settings: SearchSettings
+) -> tuple[SiteSet, int, bool]:
+    """The end of rounds that move all sites at once, each to the medoid of its cluster.
+
+    Under a tight balance a single exchange costs more than all of them together gain, as clusters
+    have to be balanced around the sites that stay. Also returns the number of rounds that gained,
+    and whether ``watch`` ended them.
+    """
+    n_iter = 0
+    while n_iter < settings.max_iter:
+        sites = find_medoids(problem, solved)
+        if len(np.unique(sites)) < len(sites) or not problem.are_large_enough(sites):
+            break
+        trial = solve_sites(problem, sites, solved.dual, solved.value)
+        if trial.value >= solved.value * (1 - settings.tol):
+            break
+        solved = trial
+        n_iter += 1
+        if settings.watch(solved):
+            return solved, n_iter, True
+    return solved, n_iter, False
+
+
+def find_medoids(problem: SiteProblem, solved: SiteSet) -> np.ndarray:
+    """The cheapest site for the samples of each cluster, (n_clusters,); fixed sites stay."""
+    n_clusters, n_samples = len(solved.sites), len(solved.labels)
+    members = sparse.csr_array(
+        (problem.weights, (solved.labels, np.arange(n_samples))), (n_clusters, n_samples)
+    )
+    costs = members @ problem.costs  # (n_clusters, n_sites)
+    costs[:, ~problem.allowed] = np.inf
+    costs[:, problem.fixed] = np.inf
+    is_fixed = np.isin(solved.sites, problem.fixed)
+    return np.where(is_fixed, solved.sites, costs.argmin(axis=1))
 
 
 # Starting sites.
@@ -380,7 +419,6 @@ def find_ends(
     A further start, with its kicks, adds ends and changes no earlier one.
     """
     n_kicks = count_kicks(problem)
-    quick = settings._replace(max_trials=KICKED_TRIALS)
     ends: dict[frozenset, SiteSet] = {}
     statuses: dict[frozenset, str] = {}
     n_rounds = 0
@@ -392,11 +430,12 @@ def find_ends(
         best = min(ends.values(), key=attrgetter("value"))
         for _ in range(n_kicks if status != "stopped" else 0):
             kicked = kick_sites(problem, best, start.random_state)
-            end, n_iter, status = exchange_sites(problem, kicked, quick)
+            end, n_iter, is_stopped = alternate_sites(problem, kicked, settings)
             n_rounds += n_iter
             ends.setdefault(frozenset(end.sites), end)
             best = min(best, end, key=attrgetter("value"))
-            if status == "stopped":
+            if is_stopped:
+                status = "stopped"
                 break
         if status == "stopped":
             break
@@ -410,15 +449,10 @@ def find_ends(
 
 
 def count_kicks(problem: SiteProblem) -> int:
-    """Number of kicks after each start: none without a level.
-
-    The dual of bounds on sizes may not arrive from random sites, so that its values mislead.
-    """
+    """Number of kicks after each start: none without a level, as exchanges find the best sites."""
     if problem.limits.level == 0:
         return 0
-    sample_factor = min(1.0, len(problem.costs) / MIN_KICKED_SAMPLES) ** 2
-    cost_factor = min(1.0, MAX_KICKED_COSTS / problem.costs.size)
-    return int(N_KICKS * min(sample_factor, cost_factor))
+    return int(N_KICKS * min(1.0, MAX_KICKED_COSTS / problem.costs.size))
 
 
 def descend(
@@ -446,7 +480,6 @@ def kick_sites(
     n_kicked = min(N_KICKED, len(movable), len(free))
     places = random_state.choice(movable, n_kicked, replace=False)
     sites[places] = random_state.choice(free, n_kicked, replace=False)
-    # From the multipliers of sites that differ so much the ascent may not arrive.
     return solve_sites(problem, make_large_enough(problem, sites))
 
 
