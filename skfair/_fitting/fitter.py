@@ -64,6 +64,8 @@ class Effort(NamedTuple):
         The same where only decisions are bounded.
     solves : int
         Fits under rows on ranks.
+    planes : int
+        Samples up to which lines beside the best point are searched, too.
     """
 
     rounds: int = 6
@@ -73,6 +75,7 @@ class Effort(NamedTuple):
     corrections: int = 6
     decision_corrections: int = 0
     solves: int = 16
+    planes: int = 512
 
 
 FULL = Effort()
@@ -373,9 +376,6 @@ class Fitter:
 # in whatever order they add.
 
 
-_SMALL_SAMPLE = 512
-"""Samples up to which lines beside the best point are searched, too."""
-
 _DIRECTION_BITS = 16
 """Binary digits of directions: solvers agree on more."""
 
@@ -439,7 +439,7 @@ def search_lines(fitter: Fitter, candidate: Candidate, effort: Effort = FULL) ->
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
             lines = _LineSearch(fitter, best, effort.coefficients)
-    if effort.rounds > 1 and lines.is_small(best):
+    if effort.rounds > 1 and lines.is_small(best, effort.planes):
         best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
 
@@ -484,11 +484,11 @@ class _LineSearch:
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
 
-    def is_small(self, candidate: Candidate) -> bool:
+    def is_small(self, candidate: Candidate, max_samples: int) -> bool:
         """Whether there are few samples, where rows that repeat one count as one."""
-        if self.n_in_memory <= _SMALL_SAMPLE or self.n_in_memory > 8 * _SMALL_SAMPLE:
-            return self.n_in_memory <= _SMALL_SAMPLE
-        return len(np.unique(self._scores(candidate))) <= _SMALL_SAMPLE
+        if self.n_in_memory <= max_samples or self.n_in_memory > 8 * max_samples:
+            return self.n_in_memory <= max_samples
+        return len(np.unique(self._scores(candidate))) <= max_samples
 
     def scale(self, directions: Iterable[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.

@@ -1049,23 +1049,34 @@ _PARITY_FORMS = {"gap", "ratio", "total gap"}
 """Forms of gaps that are near 0 for some rules, so that stricter bounds can be kept."""
 
 
+_EFFORT = FULL._replace(planes=1 << 14)
+"""Of a final linear model, whose few parameters make lines beside its best point cheap."""
+
+
 def enforce_and_select(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     """Return the fitter whose enforced model has the best rank, and this model.
 
-    ``fitters`` are of one request at several temperatures. Where the first one moves decisions, a
-    search begins at a rule for stricter tolerances, too: a looser tolerance should not cost more.
+    ``fitters`` are of one request at several temperatures. Where decisions are compared, searches
+    also begin at a rule for stricter tolerances, and at the fit without constraint: a looser
+    tolerance should not cost more.
     """
     first, *narrower = fitters
-    candidate = choose_loop(first)(first, FULL)
-    if candidate.keeps_bound and candidate.is_unconstrained:
+    candidate = choose_loop(first)(first, _EFFORT)
+    can_be_stricter = _can_be_stricter(first)
+    if candidate.keeps_bound and candidate.is_unconstrained and not can_be_stricter:
         return first, candidate
     # The first fitter has searched intercepts of the plain fit, which has no temperature.
     narrower = [replace(one, is_constraint_active=True) for one in narrower]
-    enforced = [(one, choose_loop(one)(one, FULL)) for one in narrower]
+    enforced = [(one, choose_loop(one)(one, _EFFORT)) for one in narrower]
     fitter, best = min([(first, candidate), *enforced], key=lambda pair: pair[1].sort_key)
-    if not _can_be_stricter(fitter):
+    if not can_be_stricter:
         return fitter, best
-    return fitter, min(best, _search_from_stricter_rule(fitter), key=sort_key)
+    others = [search_lines(fitter, _find_stricter_rule(fitter), _EFFORT)]
+    if first.plain_fit is not None:
+        # A plain fit may have ended early, so it is no result of the solver.
+        moved = search_lines(fitter, first.plain_fit, _EFFORT)
+        others.append(moved._replace(result=best.result))
+    return fitter, min([best, *others], key=sort_key)
 
 
 def _can_be_stricter(fitter: Fitter) -> bool:
@@ -1075,13 +1086,12 @@ def _can_be_stricter(fitter: Fitter) -> bool:
     return is_counted and all(one.gap.form in _PARITY_FORMS for one in system)
 
 
-def _search_from_stricter_rule(fitter: Fitter) -> Candidate:
-    """Return the best candidate of a search that begins at the rule for stricter tolerances."""
+def _find_stricter_rule(fitter: Fitter) -> Candidate:
+    """Return the rule for stricter tolerances, as a candidate for the requested ones."""
     stricter = fitter.replace_tolerances(_STRICTER * fitter.constraint.tolerances)
     stricter = replace(stricter, is_constraint_active=True)
-    rule = choose_loop(stricter)(stricter, FULL)
-    start = fitter.evaluate(rule.parameters, rule.result)
-    return search_lines(fitter, start)
+    rule = choose_loop(stricter)(stricter, _EFFORT)
+    return fitter.evaluate(rule.parameters, rule.result)
 
 
 def _bind(
