@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -14,6 +14,7 @@ from skfair.classification import (
     PartialParityClassifier,
 )
 from skfair.model_selection import fit_ladder
+from skfair.ranking import ConstrainedRankerCV
 from skfair.regression import ConstrainedRegressorCV, PartialParityRegressor
 
 
@@ -265,3 +266,135 @@ def test_a_looser_tolerance_makes_no_more_errors_out_of_fold(constraint):
     accuracies = [one.score(X[test], y[test]) for one in ladder]
     assert np.diff(accuracies).min() > -0.02
     assert min(accuracies) > 0.68
+
+
+TOLERANCES = (0.01, 0.02, 0.04, 0.08, 0.15)
+EQUAL_COSTS = ((0.0, 1.0), (1.0, 0.0))
+UNEQUAL_COSTS = ((0.0, 1.0), (3.0, 0.0))
+
+
+def draw_groups(seed, n_samples, n_groups=2):
+    """Four columns, of which the first shows the group; a score of two of them, and the groups."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, 4))
+    X[:, 0] += 0.8 * groups
+    return X, X[:, 0] + X[:, 1] + rng.normal(size=n_samples), groups
+
+
+def measure_moved(estimator, unconstrained, measure, name, *data, **fit_params):
+    """Measures of the fits of a ladder that move the model's own output and keep the bound.
+
+    ``name`` is that of the out-of-fold output. A model that keeps its bound is left as it is, and
+    minimises no measure of decisions.
+    """
+    ladder = fit_ladder(estimator, *data, values=TOLERANCES, parameter="tolerance", **fit_params)
+    unmoved = getattr(unconstrained.fit(*data, **fit_params), name)
+    outputs = [getattr(one, name) for one in ladder if one.constraint_violation_ == 0.0]
+    return [
+        measure(output)
+        for output in outputs
+        if not np.array_equal(output > 0, unmoved > 0) and not np.allclose(output, unmoved)
+    ]
+
+
+def find_increases(measures):
+    """Measures that exceed one of a stricter tolerance by more than rounding."""
+    smallest = np.minimum.accumulate(measures)
+    return [value for value, least in zip(measures, smallest, strict=True) if value > least + 1e-9]
+
+
+def list_ladders():
+    """Seeds, numbers of samples and of groups; those of three seeds are quick."""
+    cases = [(0, 400, 2), (1, 1000, 2), (2, 3000, 2)]
+    more = [(seed, (400, 1000, 3000)[seed % 3], 2) for seed in (4, 5, 6, 8, 9, 10)]
+    more += [(7, 1000, 3), (11, 3000, 3)]
+    return [*cases, *(pytest.param(*one, marks=pytest.mark.slow) for one in more)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("costs", [EQUAL_COSTS, UNEQUAL_COSTS], ids=["errors", "costs"])
+@pytest.mark.parametrize(
+    "constraint", ["demographic_parity", "equal_opportunity", "equalized_odds"]
+)
+@pytest.mark.parametrize(("seed", "n_samples", "n_groups"), list_ladders())
+def test_a_looser_tolerance_costs_no_more_out_of_fold(seed, n_samples, n_groups, constraint, costs):
+    X, score, groups = draw_groups(seed, n_samples, n_groups)
+    y = (score > 0.4 * n_groups).astype(int)
+    measures = measure_moved(
+        ConstrainedClassifierCV(LogisticRegression(), constraint, cost_matrix=costs),
+        ConstrainedClassifierCV(LogisticRegression(), None, cost_matrix=costs),
+        lambda scores: np.array(costs)[y, (scores > 0).astype(int)].sum(),
+        "oof_decision_function_",
+        X,
+        y,
+        sensitive_features=groups,
+    )
+    assert len(measures) >= 2
+    assert find_increases(measures) == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("constraint", ["mean_parity", "loss_parity"])
+@pytest.mark.parametrize("seed", range(4))
+def test_predictions_under_a_looser_tolerance_have_no_larger_loss(seed, constraint):
+    X, score, groups = draw_groups(seed, 600, 2 + seed % 2)
+    measures = measure_moved(
+        ConstrainedRegressorCV(LinearRegression(), constraint),
+        ConstrainedRegressorCV(LinearRegression(), None),
+        lambda predictions: np.mean((predictions - score) ** 2),
+        "oof_prediction_",
+        X,
+        score,
+        sensitive_features=groups,
+    )
+    assert len(measures) >= 2
+    assert find_increases(measures) == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("group_estimator", [None, "sensitive_features"])
+@pytest.mark.parametrize("seed", range(4))
+def test_rankings_under_a_looser_tolerance_move_scores_no_farther(seed, group_estimator):
+    X, score, groups = draw_groups(seed, 600)
+    settings = {"sensitive_features": groups, "query_id": np.arange(600) // 10}
+    ladder = fit_ladder(
+        ConstrainedRankerCV(LinearRegression(), group_estimator=group_estimator),
+        X,
+        score,
+        values=(*TOLERANCES, 1.0),
+        parameter="tolerance",
+        **settings,
+    )
+    # No bound moves the last one.
+    *outputs, unmoved = (one.oof_prediction_ for one in ladder)
+    distances = [np.mean((output - unmoved) ** 2) for output in outputs]
+    assert distances[0] > 0.0
+    assert find_increases(distances) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_decisions_that_are_left_as_they_are_err_no_more_on_new_data():
+    """Rules for stricter tolerances may make fewer errors, but only out of fold."""
+    gains = []
+    for seed in range(30):
+        X, score, groups = draw_groups(seed, 8000)
+        y = (score > 0.8).astype(int)
+        train, test = slice(0, 1000), slice(1000, 8000)
+        ladder = fit_ladder(
+            ConstrainedClassifierCV(LogisticRegression(), "equal_opportunity"),
+            X[train],
+            y[train],
+            parameter="tolerance",
+            values=(0.05, 0.1, 0.5),
+            sensitive_features=groups[train],
+        )
+        *stricter, plain = ladder
+        errors = [np.sum((one.oof_decision_function_ > 0) != y[train]) for one in ladder]
+        best = int(np.argmin(errors[:-1]))
+        if errors[best] < errors[-1]:
+            accuracy = plain.score(X[test], y[test])
+            gains.append(accuracy - stricter[best].score(X[test], y[test]))
+    assert len(gains) >= 8
+    assert np.mean(gains) > 0.0
