@@ -64,7 +64,7 @@ NEEDS = {"skfair.torch": "torch", "dask": "distributed", "plotting": "matplotlib
 
 def test_every_page_that_shows_code_has_an_example():
     assert {*EXAMPLES} == {path.stem for path in PAGES if ">>> " in read_page(path)}
-    assert len(EXAMPLES) >= 30
+    assert len(EXAMPLES) >= 28
     assert len(DISTINCT) == len(EXAMPLES) - 2
     assert {"README", "index", "install", "statuses", "networks", "large_data"} <= set(EXAMPLES)
 
