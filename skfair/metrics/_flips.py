@@ -134,16 +134,16 @@ def _check_table(X: MatrixLike) -> pd.DataFrame | np.ndarray:
 
 def _find_place(X: pd.DataFrame | np.ndarray, column: str | int) -> int:
     """Return the position of a column that users name; raise if there is no such column."""
-    if isinstance(column, str) and isinstance(X, pd.DataFrame):
+    if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if 0 <= column < X.shape[1]:
+            return int(column)
+    elif isinstance(column, str) and isinstance(X, pd.DataFrame):
         names = X.columns.tolist()
         if names.count(column) == 1:
             return names.index(column)
         raise argument_error(
             f"column must name one column of X, {join_names(map(repr, names))}; got {column!r}."
         )
-    is_position = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if is_position and 0 <= column < X.shape[1]:
-        return int(column)
     raise argument_error(
         "column must be the position of a column of X, 0 to "
         f"{X.shape[1] - 1}, or its name in a DataFrame; got {column!r}."
@@ -155,7 +155,9 @@ def _replace(X: pd.DataFrame | np.ndarray, place: int, value: object) -> MatrixL
     replaced = X.copy()
     if isinstance(replaced, pd.DataFrame):
         column = replaced.iloc[:, place]
-        replaced.isetitem(place, pd.Series([value] * len(X), index=X.index, dtype=column.dtype))
+        replaced.isetitem(
+            place, pd.Series([value] * len(column), index=column.index, dtype=column.dtype)
+        )
     else:
         replaced[:, place] = value
     return replaced
