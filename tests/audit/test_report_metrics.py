@@ -199,7 +199,7 @@ def test_the_command_takes_names_functions_and_strata(path):
     more = ["--metric", "f1", "own_metrics:hits", "--control", "region"]
     main(["report", str(path), *COMMAND, *more])
     report = FairnessReport.from_json(path.parent / "report.json")
-    assert "sex | region = south" in report.attributes
+    assert "region = south" in {*report.frame["stratum"]}
     hits = rows_of(report, "sex", "hits")["estimate"]
     assert hits["f"] == DATA[DATA["sex"] == "f"].eval("y * p").sum()
 
