@@ -200,7 +200,8 @@ def test_the_command_takes_names_functions_and_strata(path):
     main(["report", str(path), *COMMAND, *more])
     report = FairnessReport.from_json(path.parent / "report.json")
     assert "region = south" in {*report.frame["stratum"]}
-    hits = rows_of(report, "sex", "hits")["estimate"]
+    rows = report.frame.query("stratum == '' and metric == 'hits'").set_index("group")
+    hits = rows["estimate"]
     assert hits["f"] == DATA[DATA["sex"] == "f"].eval("y * p").sum()
 
 
