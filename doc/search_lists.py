@@ -99,7 +99,9 @@ FIRST_LOOK = {
     "plot accuracy fairness tradeoff": "which_constraint|fairness_front",
     "tune hyperparameters": "pipelines|best_subject_to|model_selection",
     "polars dataframe": "pipelines|any_model|large_data|fair_classification|audit.html",
-    "age groups continuous attribute": "which_constraint|group_access|fair_classification|audit|faq",
+    "age groups continuous attribute": (
+        "which_constraint|group_access|fair_classification|audit|faq"
+    ),
     "race and sex together": "which_constraint|audit_subgroups|fair_classification|audit.html|faq",
     "confidence interval for gap": "audit.html|certificates",
     "export report html": "audit.html|audit_files",
