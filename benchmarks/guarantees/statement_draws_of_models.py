@@ -228,7 +228,9 @@ def draw_fit(model, n, constraint, tolerance, *, level=0.95, n_groups=2):
         columns = {}
         if isinstance(model, PartialParityPostprocessor):  # its scores are ranks within groups
             columns = {"sensitive_features": population.groups.codes}
-        plain, certain = (np.mean(one.predict(population.X, **columns) == is_positive) for one in fits)
+        plain, certain = (
+            np.mean(one.predict(population.X, **columns) == is_positive) for one in fits
+        )
         is_broken = bound.value(fits[1].decision_function(population.X, **columns)) > tolerance
         is_false = fits[1].verdict_ == "shown" and is_broken
         return Draw(bool(is_false), lost=float(plain - certain))

@@ -164,7 +164,10 @@ def claim(kind, make_population, sizes, state, **settings):
     return Statement("Audit.certify", kind, sum(sizes), make, n_draws=n_draws)
 
 
-def claim_of_rates(kind, rates, sizes, state=state_gap("demographic_parity"), **settings):
+_state_parity = state_gap("demographic_parity")
+
+
+def claim_of_rates(kind, rates, sizes, state=_state_parity, **settings):
     """A statement of claims on selection rates."""
     return claim(kind, partial(make_decisions, rates), sizes, state, **settings)
 
@@ -192,7 +195,6 @@ def _list_claims():
         yield claim(find_name(kind), errors, [140, 140], state_gap(within_class))
     numbers = partial(make_numbers, (0.0, 0.2))
     yield claim("mean_error_parity", numbers, [60, 60], state_gap("mean_error_parity"))
-    parity = state_gap("demographic_parity")
     yield claim_of_rates("demographic_parity, few", (0.1, 0.8), [15, 15])
     yield claim_of_rates("demographic_parity, unequal groups", (0.1, 0.7), [20, 180])
     yield claim_of_rates("demographic_parity, rates near 0", _LOW, [60, 60])
@@ -200,19 +202,20 @@ def _list_claims():
     yield claim_of_rates("demographic_parity, three groups", _THREE, [60] * 3)
     yield claim_of_rates("demographic_parity, six groups", _SIX, [33] * 6)
     weighted, weighted_low = (partial(_weigh_decisions, one) for one in (_APART, _LOW))
-    yield claim("demographic_parity, weights", weighted, [100, 100], parity)
-    yield claim("demographic_parity, weights, rates near 0", weighted_low, [100, 100], parity)
+    yield claim("demographic_parity, weights", weighted, [100, 100], _state_parity)
+    yield claim(
+        "demographic_parity, weights, rates near 0", weighted_low, [100, 100], _state_parity
+    )
     households = partial(make_households, _APART)
-    yield claim("demographic_parity, clusters", households, [100, 100], parity)
+    yield claim("demographic_parity, clusters", households, [100, 100], _state_parity)
     low_households = partial(make_households, _LOW)
-    yield claim("demographic_parity, clusters, rates near 0", low_households, [100, 100], parity)
-    for kind, rates in (("ratio", _APART), ("ratio, rates near 0", (0.03, 0.2))):
-        yield claim_of_rates(kind, rates, [100, 100], state_ratio, is_floor=True)
+    yield claim(
+        "demographic_parity, clusters, rates near 0", low_households, [100, 100], _state_parity
+    )
+    yield claim_of_rates("ratio", (0.25, 0.5), [40, 40], state_ratio, is_floor=True)
     below = DemographicParity(reference={0: "b"}, direction="below")
     yield claim_of_rates("below a reference group", _THREE[::-1], [60] * 3, state_gap(below))
-    yield claim_of_rates(
-        "largest rate", _LOW, [60, 60], _state_largest_rate, truth=max(_LOW)
-    )
+    yield claim_of_rates("largest rate", _LOW, [60, 60], _state_largest_rate, truth=max(_LOW))
     yield claim_of_rates(
         "smallest rate", _HIGH, [60, 60], _state_smallest_rate, truth=min(_HIGH), is_floor=True
     )
@@ -328,9 +331,7 @@ def _list_claims_of_calibration():
     for kind, (draw_group, n) in CALIBRATION.items():
         yield _claim_of_calibration(kind, draw_group, [n, 400])
     yield _claim_of_calibration("weights", _draw_shifted, [150, 400], is_weighted=True)
-    yield _claim_of_calibration(
-        "contradicted", _draw_shifted, [150, 400], verdict="contradicted"
-    )
+    yield _claim_of_calibration("contradicted", _draw_shifted, [150, 400], verdict="contradicted")
     calibrated = partial(make_probabilities, _draw_calibrated, _draw_calibrated)
     size = partial(required_sample_size, 0.05, rate=0.4, purpose="calibration")
     state = "calibration", 0.05
@@ -364,8 +365,12 @@ def _list_intervals():
     yield Statement("Audit.report", "gap", 120, _make_report, n_draws=150)
     shares = partial(draw_shares_of_report, (0.4, 0.35, 0.25), 150)
     yield Statement("Audit.report", "shares of groups", 150, shares, n_draws=150)
-    yield Statement("group_report", "rate of a group", 60, partial(_make_group_report, 0.3, 30), n_draws=1_000)
-    yield Statement("group_report", "rate near 0", 60, partial(_make_group_report, 0.03, 30), n_draws=1_000)
+    yield Statement(
+        "group_report", "rate of a group", 60, partial(_make_group_report, 0.3, 30), n_draws=1_000
+    )
+    yield Statement(
+        "group_report", "rate near 0", 60, partial(_make_group_report, 0.03, 30), n_draws=1_000
+    )
     yield Statement("class_report", "rate of a class", 60, _make_class_report)
     yield Statement("reliability_table", "bands of all bins", 200, _make_reliability, n_draws=1_000)
     equal = partial(_make_change, (0.2, 0.6), (0.25, 0.65))
@@ -380,7 +385,9 @@ def _list_intervals():
     models = ((0.45, 0.4), (0.45, 0.38), (0.6, 0.2))
     yield Statement("certify_in_order", "three", 120, partial(draw_order, models, [60, 60]))
     size = partial(required_sample_size, 0.2, rate=0.3)
-    plan = partial(draw_plan, size, partial(make_decisions, (0.3, 0.3)), ("demographic_parity", 0.2))
+    plan = partial(
+        draw_plan, size, partial(make_decisions, (0.3, 0.3)), ("demographic_parity", 0.2)
+    )
     yield Statement("required_sample_size", "two groups", 0, plan, 1.0 - POWER)
     six = partial(required_sample_size, 0.25, rate=0.3, n_groups=6)
     equal = partial(make_decisions, (0.3,) * 6)
@@ -545,7 +552,13 @@ def _list_monitors():
     for kind, rates in (("", _APART), (", rates near 1", _HIGH), (", three groups", _THREE)):
         yield monitor(f"alarm by run length{kind}", has_alarm, rates, pages, alarms, **settings)
         yield monitor(
-            f"window shown{kind}", has_shown_window, rates, pages, windows, is_kept=False, **settings
+            f"window shown{kind}",
+            has_shown_window,
+            rates,
+            pages,
+            windows,
+            is_kept=False,
+            **settings,
         )
     plain = {"run_length": None}
     yield monitor("certificate", is_shown, _APART, 12, error, is_kept=False, **plain)

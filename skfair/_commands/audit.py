@@ -452,6 +452,8 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     add("--min-reduction", type=float, default=0.0, help=about)
     about = "given: from the most promising on; front: from the tightest on (default: no order)"
     add("--order", choices=["given", "front"], help=about)
+    about = "only the gap by which the first group is above the second; named without these data"
+    add("--reference", action="append", metavar="ATTRIBUTE=FIRST,SECOND", help=about)
     add("--ledger", help="file that counts attempts on the same data, which share the error")
     add_salt_option(command, "the ledger states digests of the samples")
     add_output_options(command, formats="page, .html, .md or .json")
@@ -498,11 +500,29 @@ def build_alternatives(options: Namespace) -> Alternatives:
         performance=_import_metric(options.performance),
         min_reduction=options.min_reduction,
         order=options.order,
+        reference=_read_pair(options.reference),
         confidence_level=options.confidence,
         ledger=options.ledger,
         salt=read_salt(options.salt_file),
         min_published=options.min_published,
     )
+
+
+def _read_pair(texts: list[str] | None) -> dict[str, tuple[str, str]] | None:
+    """The two groups that ``--reference`` names by each attribute; None without one."""
+    if texts is None:
+        return None
+    pair = {}
+    for text in texts:
+        attribute, _, labels = text.partition("=")
+        first, comma, second = labels.partition(",")
+        if not comma or not attribute:
+            raise ValueError(
+                f"--reference must name an attribute and two groups, as in race=white,black; got "
+                f"{text!r}."
+            )
+        pair[attribute] = first, second
+    return pair
 
 
 # The comparison of two files.

@@ -683,11 +683,14 @@ def limit_against_fixed_pairs(
 ) -> float:
     """The smallest limit of the second gap less one difference of the first.
 
-    Any pair could have been taken, so that each has its share of the error.
+    Any pair could have been taken, so that each has its share of the error, and a single one has
+    all of it. A form without entries, which is 0 where no group is worse, is no pair.
     """
-    n_pairs = before.shape[0]
-    largest = np.argsort(-(before @ estimates.values))[:_N_FIXED_PAIRS]
-    every = sparse.csr_array(np.ones((n_pairs, 1)))
+    is_pair = np.diff(before.indptr) > 0
+    n_pairs = int(is_pair.sum())
+    differences = np.where(is_pair, before @ estimates.values, -np.inf)
+    largest = np.argsort(-differences)[: min(n_pairs, _N_FIXED_PAIRS)]
+    every = sparse.csr_array(np.ones((before.shape[0], 1)))
     return min(
         estimates.upper(after - every @ before[[pair]], 1.0 - error / n_pairs).max()
         for pair in largest

@@ -22,7 +22,13 @@ from skfair._utils.checks import (
     mute_warnings,
 )
 from skfair._utils.tables import to_pandas_table
-from skfair.audit._candidate_tests import ORDERS, compare_gaps, decide, find_times_more
+from skfair.audit._candidate_tests import (
+    ORDERS,
+    compare_gaps,
+    count_pairs,
+    decide,
+    find_times_more,
+)
 from skfair.audit._certify import bind_audit, weighs_outcomes
 from skfair.audit._claims import (
     EXIT_STATUSES,
@@ -44,6 +50,12 @@ from skfair.audit._formats import (
     titled_facts,
 )
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
+from skfair.audit._named_pair import (
+    check_pair,
+    describe_pair,
+    find_gap_of_pair,
+    restrict_to_pair,
+)
 from skfair.audit._performance import (
     PERFORMANCES,
     UP_TO_ONE,
@@ -67,6 +79,7 @@ from skfair.constraints._held_out import compares_both_decisions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skfair.audit._certify import BoundAudit
     from skfair.audit._data import AuditData
     from skfair.constraints import Constraint
 
@@ -118,6 +131,8 @@ class Alternatives(PageReport):
     margin: float
     min_reduction: float
     order: str | None
+    reference: dict[str, list[str]] | None
+    n_pairs: int
     confidence_level: float
     n_samples: int
     constraint: dict[str, Any]
@@ -132,9 +147,9 @@ class Alternatives(PageReport):
     title = "Search of less discriminatory alternatives"
     _settings = (
         *("frame", "baseline", "metric", "unit", "form", "performance", "is_share", "margin"),
-        *("min_reduction", "order", "confidence_level", "n_samples", "constraint"),
-        *("attempt", "source", "reading", "min_published", "unpublished", "assumption"),
-        "weighs_outcomes",
+        *("min_reduction", "order", "reference", "n_pairs", "confidence_level", "n_samples"),
+        *("constraint", "attempt", "source", "reading", "min_published", "unpublished"),
+        *("assumption", "weighs_outcomes"),
     )
     _results = ("findings", "exit_status")
 
@@ -158,6 +173,7 @@ class Alternatives(PageReport):
         return [
             f"{self._headline()}.",
             self._describe_baseline(),
+            *self._describe_compared(),
             *(self._describe(row) for _, row in self.frame.iterrows()),
             self._describe_error(),
             *([f"This holds {self.assumption}."] * bool(self.assumption)),
@@ -206,6 +222,18 @@ class Alternatives(PageReport):
             f"alternative is {self._describe_least()}, and it is worse in {gain.noun} by at most "
             f"{gain.bound(self.margin)}."
         )
+
+    def _describe_compared(self) -> Iterator[str]:
+        """Yield a sentence on the pairs of groups that are compared, if there are several."""
+        form = self.form
+        if self.reference is not None:
+            yield describe_pair(self.reference, form)
+        elif self.n_pairs > 1:
+            yield (
+                f"The {form} is the {'smallest' if form == 'ratio' else 'largest'} of "
+                f"{self.n_pairs} pairs of groups, among which the error is divided. A pair that is "
+                "named before data are seen (reference) has all of it."
+            )
 
     def _describe_known(self) -> str:
         """Which samples the performance counts, where some have no outcome."""
@@ -498,6 +526,7 @@ def find_alternatives(
     min_reduction: float,
     order: str | None,
     confidence_level: float,
+    reference: dict[str, tuple[Any, Any]] | None = None,
     ledger: Any = None,
     salt: str | None = None,
     min_published: int | None = None,
@@ -518,6 +547,7 @@ def find_alternatives(
     named = _name_candidates(candidates)
     audits = _audit_candidates(audit, named, gain)
     _check_known_outcomes(audit, audits, gain)
+    pair = check_pair(reference, audit, specification)
     attempt = None
     each_level = level
     if ledger is not None:
@@ -532,20 +562,20 @@ def find_alternatives(
             f"are of one class then; got None of {len(classes)}. Pass it to the audit."
         )
     bind = partial(bind_audit, constraint=specification, classes=classes, by_decision=by_decision)
-    in_use = bind(_list_one_by_one(audit))
+    in_use = bind(_list_compared(audit, pair))
     tests = []
     rows = []
     for name, one in audits.items():
         with mute_warnings(UserWarning):  # the model in use has warned of small groups
-            bound = bind(_list_one_by_one(one))
-        gap_test = compare_gaps(in_use, bound, min_reduction)
+            bound = bind(_list_compared(one, pair))
+        gap_test = compare_gaps(in_use, bound, min_reduction, pair)
         compared = _compare_performances(gain, audit, one, margin)
         tests.append((gap_test.cache_limits(), compared.test.cache_limits()))
         n_gained, n_lost = _count_changes(audit, one)
         rows.append(
             {
                 "candidate": name,
-                "gap": _find_worst(bound),
+                "gap": _find_worst(bound, pair),
                 "performance": compared.candidate,
                 "n_gained": n_gained.sum(),
                 "n_lost": n_lost.sum(),
@@ -563,7 +593,7 @@ def find_alternatives(
     )
     answer = Alternatives(
         frame=_rank_candidates(rows, is_ratio),
-        baseline={"gap": _find_worst(in_use), "performance": compared.in_use},
+        baseline={"gap": _find_worst(in_use, pair), "performance": compared.in_use},
         metric=quantity.noun,
         unit=in_use[0].unit,
         form="ratio" if is_ratio else "gap",
@@ -572,6 +602,8 @@ def find_alternatives(
         margin=float(margin),
         min_reduction=float(min_reduction),
         order=order,
+        reference=pair,
+        n_pairs=count_pairs(in_use) if pair is None else 1,
         confidence_level=each_level,
         n_samples=audit.n_samples,
         constraint=describe_constraint(specification),
@@ -703,8 +735,10 @@ _COLUMNS = (
 """Columns of the table, in order."""
 
 
-def _find_worst(bounds: list[Any]) -> float:
+def _find_worst(bounds: list[BoundAudit], pair: dict[str, list[str]] | None) -> float:
     """The gap as reports state it, of the class with the worst one."""
+    if pair is not None:
+        return find_gap_of_pair(bounds, pair)
     gaps = [one.gap for one in bounds]
     return min(gaps) if bounds[0].bound.gap.is_ratio else max(gaps)
 
@@ -900,8 +934,12 @@ _OF_NUMBERS = ("neg_mean_squared_error", "neg_mean_absolute_error")
 """Performances of predicted numbers."""
 
 
-def _list_one_by_one(audit: AuditData) -> AuditData:
-    """The audit with a cluster for each sample, so that none are merged and all can be paired."""
+def _list_compared(audit: AuditData, pair: dict[str, list[str]] | None) -> AuditData:
+    """The audit of the groups that are compared, with a cluster for each sample.
+
+    So none are merged, and all can be paired.
+    """
+    audit = audit if pair is None else restrict_to_pair(audit, pair)
     if audit.clusters is not None:
         return audit
     return replace(audit, clusters=pd.Series(np.arange(len(audit.samples.weights))))
@@ -927,6 +965,7 @@ def verify_alternatives(
         filed.min_reduction,
         filed.order,
         filed.confidence_level,
+        filed.reference,
         min_published=filed.min_published,
     )
     return filed.find_differences(now)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import Alternatives, find_alternatives
@@ -518,6 +519,7 @@ class Audit(AuditData):
         performance: str | Callable = "accuracy",
         min_reduction: float = 0.0,
         order: str | None = None,
+        reference: dict[str, tuple[Label, Label]] | None = None,
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
@@ -569,6 +571,13 @@ class Audit(AuditData):
             the error. Any order is valid if it is fixed without these samples; a good one shows
             more. From the least disparate on is a bad one for "given": the first candidates of a
             front cost most performance.
+        reference : dict, default=None
+            Two groups by their labels, the one with the larger rate first, such as ``{"race":
+            ("white", "black")}``. The gap is then how far the rate of the first is above that of
+            the second (a ratio is the second over the first), and nothing is said of others. Name
+            them without these samples, such as the two that differ most among the training samples.
+            None compares all groups: the error is divided among their pairs, which shows less. The
+            answer says which of both was done.
         confidence_level : float, default=0.95
             Probability, over samples, with which all that are shown are alternatives.
         ledger : path-like, default=None
@@ -591,7 +600,8 @@ class Audit(AuditData):
         ValueError
             If candidates are not of the same samples, have no decisions or scores that the
             performance needs, the performance is no mean over samples, or the constraint bounds the
-            rate of each group (a floor or a ceiling).
+            rate of each group (a floor or a ceiling); or the two groups of a reference do not
+            occur.
 
         Warns
         -----
@@ -631,6 +641,7 @@ class Audit(AuditData):
             min_reduction,
             order,
             confidence_level,
+            reference,
             ledger,
             salt,
             min_published,

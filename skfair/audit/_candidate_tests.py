@@ -20,6 +20,7 @@ from skfair._statistics.estimates import (
 from skfair._statistics.gaps import gap_lower_limit, gap_upper_limit
 from skfair._utils.checks import argument_error
 from skfair.audit._certify import BoundByDecision
+from skfair.audit._named_pair import select_direction
 from skfair.audit._performance import ChangeTest
 
 if TYPE_CHECKING:
@@ -37,12 +38,14 @@ def compare_gaps(
     in_use: list[BoundAudit],
     candidate: list[BoundAudit],
     min_reduction: float,
+    pair: dict[str, list[str]] | None,
 ) -> ChangeTest:
     """The test that the gap is smaller by more than 0, and by `min_reduction` at least.
 
     Each list has the constraint bound to every class whose rates are compared, to one by outcomes
-    that are known by decision. Of ratios the change is that of the smallest one, with the sign
-    reversed.
+    that are known by decision. Of a `pair` that was named beforehand the gap is how far the rate of
+    the first group is above the other one. Of ratios the change is that of the smallest one, with
+    the sign reversed.
     """
     first = in_use[0].bound
     compared = cast("Gap", first.gap)
@@ -70,7 +73,13 @@ def compare_gaps(
             f"{first.name}, but these samples have one at most. Pass others, or a smaller "
             "min_group_size."
         )
-    forms = sparse.csr_array(sparse.block_diag([compared.linear_forms(n) for n in sizes]))
+    by_class = [compared.linear_forms(n) for n in sizes]
+    if pair is not None:
+        by_class = [
+            select_direction(rows, one.bound.sums.cells.labels, pair)
+            for rows, one in zip(by_class, in_use, strict=True)
+        ]
+    forms = sparse.csr_array(sparse.block_diag(by_class))
     limit_change: Callable = _limit_change
     if not _has_both_directions(forms):
         limit_change = _limit_change_against_fixed_pairs
@@ -86,6 +95,13 @@ def compare_gaps(
         limits = partial(_limit_change_of_ratio, estimates, before, limits)
         return ChangeTest(float(ratios[0] - ratios[1]), limits, -min_reduction)
     return ChangeTest(float(gaps[1] - gaps[0]), limits, -min_reduction)
+
+
+def count_pairs(in_use: list[BoundAudit]) -> int:
+    """Number of pairs of groups that a gap compares, in both directions or in one."""
+    bounds = [one.bound for one in in_use]
+    forms = (one.gap.linear_forms(one.sums.events.n_events).toarray() for one in bounds)
+    return sum(len({frozenset([tuple(row), tuple(-row)]) for row in rows}) for rows in forms)
 
 
 def _count_values(one: BoundAudit) -> Any:
@@ -125,7 +141,7 @@ def _limit_change(
 def _limit_change_against_fixed_pairs(
     estimates: Estimates, before: sparse.csr_array, after: sparse.csr_array, level: float
 ) -> tuple[float, float]:
-    """The same of a gap in one direction, with a form that is 0 where no group is worse."""
+    """The same of a gap in one direction, with a last form that is 0 where no group is worse."""
     high = limit_against_fixed_pairs(estimates, before, after, 1.0 - level)
     return -limit_against_fixed_pairs(estimates, after, before, 1.0 - level), high
 
