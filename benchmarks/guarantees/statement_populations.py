@@ -97,17 +97,19 @@ def make_decisions(rates, *, size=N_OF_GROUP, seed=0):
     return Population(_name_groups(codes), outcome, decision, score)
 
 
-def make_errors(rates, *, size=N_OF_GROUP, seed=0):
-    """Groups whose decisions are wrong at these rates, of positives and negatives alike.
+def make_errors(positives, negatives=None, *, size=N_OF_GROUP, seed=0):
+    """Groups whose decisions about positives and negatives are wrong at these rates.
 
-    Scores are log odds that say more in groups with fewer errors.
+    None stands for equal rates of both. Scores are log odds that say more where errors are fewer.
     """
     rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(len(rates)), size)
-    ranks = np.tile(np.arange(size), len(rates))
+    by_class = np.array([positives if negatives is None else negatives, positives])  # (2, n_groups)
+    codes = np.repeat(np.arange(len(positives)), size)
+    ranks = np.tile(np.arange(size), len(positives))
     outcome = ranks % 2
-    is_wrong = (ranks // 2 < np.round(np.asarray(rates) * size / 2)[codes]).astype(int)
-    signal = (1.0 - 2.0 * np.asarray(rates))[codes] * (2.0 * outcome - 1.0)
+    rates = by_class[outcome, codes]
+    is_wrong = (ranks // 2 < np.round(rates * size / 2)).astype(int)
+    signal = (1.0 - 2.0 * rates) * (2.0 * outcome - 1.0)
     score = 2.0 * signal + rng.normal(size=len(codes))
     return Population(_name_groups(codes), outcome, outcome ^ is_wrong, score)
 
@@ -151,6 +153,12 @@ def make_probabilities(first, second, *, size=20_000, seed=0):
     score, chance = (np.concatenate(one) for one in zip(*drawn, strict=True))
     outcome = (rng.random(2 * size) < chance).astype(int)
     return Population(np.repeat(["a", "b"], size), outcome, score=score)
+
+
+def cluster_probabilities(population):
+    """The population with households of equal outcomes and probabilities, each copied once."""
+    rows = np.repeat(np.arange(0, len(population.group), HOUSEHOLD), HOUSEHOLD)
+    return population.take(rows)._replace(household=np.arange(len(rows)) // HOUSEHOLD)
 
 
 def _name_groups(codes):

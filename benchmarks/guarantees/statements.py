@@ -48,6 +48,7 @@ from benchmarks.guarantees.statement_draws_of_models import (
 from benchmarks.guarantees.statement_populations import (
     Population,
     add_weights,
+    cluster_probabilities,
     make_decisions,
     make_errors,
     make_households,
@@ -180,19 +181,22 @@ def _list_claims():
     """Claims about every metric, at few samples, far rates, weights, clusters and many groups."""
     of_scores = (
         *("demographic_parity", "mean_parity", "partial_statistical_parity"),
-        "partial_demographic_parity",
+        *("partial_demographic_parity", "partial_group_auc"),
     )
     yield from (claim_of_rates(name, _APART, [80, 80], state_gap(name)) for name in of_scores)
     of_errors = (
-        *("equal_opportunity", "false_positive_rate_parity", "equalized_odds"),
-        *("error_rate_parity", "loss_parity", "equal_opportunity_loss", "equalized_odds_loss"),
-        "partial_group_auc",
+        *("equal_opportunity", "false_positive_rate_parity", "error_rate_parity"),
+        *("loss_parity", "equal_opportunity_loss"),
     )
     errors = partial(make_errors, _ERRORS)
     yield from (claim(name, errors, [80, 80], state_gap(name)) for name in of_errors)
+    # Only the positives are at the edge: else both of two limits would have to err.
+    of_positives = partial(make_errors, _ERRORS, (0.25, 0.25))
+    odds = "equalized_odds", "equalized_odds_loss"
+    yield from (claim(name, of_positives, [80, 80], state_gap(name)) for name in odds)
     for kind in (PartialEqualOpportunity, PartialEqualizedOdds):
         within_class = kind((0.1, 0.9), rank_within="class")
-        yield claim(find_name(kind), errors, [140, 140], state_gap(within_class))
+        yield claim(find_name(kind), of_positives, [140, 140], state_gap(within_class))
     numbers = partial(make_numbers, (0.0, 0.2))
     yield claim("mean_error_parity", numbers, [60, 60], state_gap("mean_error_parity"))
     yield claim_of_rates("demographic_parity, few", (0.1, 0.8), [15, 15])
@@ -313,12 +317,12 @@ def _find_calibration_error(population):
     return float(np.max(np.abs(errors)))
 
 
-def _claim_of_calibration(kind, draw_group, sizes, *, is_weighted=False, **settings):
-    """A statement of claims about calibration."""
+def _claim_of_calibration(kind, draw_group, sizes, change=None, **settings):
+    """A statement of claims about calibration; `change` adds weights or clusters."""
 
     def make():
         population = make_probabilities(draw_group, _draw_constant)
-        population = add_weights(population) if is_weighted else population
+        population = population if change is None else change(population)
         state = state_gap("calibration")
         truth = _find_calibration_error(population)
         return draw_claim(population, sizes, state, truth=truth, **settings)
@@ -330,7 +334,8 @@ def _list_claims_of_calibration():
     """Claims about calibration, and what plans and comparisons say of it."""
     for kind, (draw_group, n) in CALIBRATION.items():
         yield _claim_of_calibration(kind, draw_group, [n, 400])
-    yield _claim_of_calibration("weights", _draw_shifted, [150, 400], is_weighted=True)
+    yield _claim_of_calibration("weights", _draw_shifted, [150, 400], add_weights)
+    yield _claim_of_calibration("clusters", _draw_shifted, [160, 400], cluster_probabilities)
     yield _claim_of_calibration("contradicted", _draw_shifted, [150, 400], verdict="contradicted")
     calibrated = partial(make_probabilities, _draw_calibrated, _draw_calibrated)
     size = partial(required_sample_size, 0.05, rate=0.4, purpose="calibration")
@@ -520,6 +525,8 @@ def _list_alternatives():
     yield alternative("gap, rates near 0", (0.01, 0.1), [100, 100])
     yield alternative("gap, three groups", (0.2, 0.4, 0.6), [60] * 3)
     yield alternative("gap, six groups", (0.2, 0.3, 0.35, 0.4, 0.45, 0.6), [33] * 6)
+    pair = {"reference": {"attribute 1": ("c", "a")}}
+    yield alternative("gap, named pair of three groups", (0.2, 0.4, 0.6), [60] * 3, **pair)
     ratio = DemographicParity(ratio=0.8)
     yield alternative("ratio", (0.25, 0.45), [75, 75], state=ratio)
     lossy = partial(make_rivals, (0.4, 0.4), loss=0.05)

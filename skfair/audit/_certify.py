@@ -417,6 +417,8 @@ def _certify_predictions(
     assumed = ["if clusters of samples are independent"] * (audit.clusters is not None)
     if constraint.unit == "attention":  # the range of differences within queries is that of these
         assumed.append("no query has a more uneven share of the groups than those counted")
+    if constraint.unit == "probability":
+        assumed.append("if no probability of a group is outside the range that its samples show")
     assumed.append(_assume_no_rare_values(largest, worst))
     if leaves_out and audit.known_outcomes is not None:
         assumed.append(audit.known_outcomes.assumption)

@@ -231,3 +231,22 @@ def test_monitors_refuse_calibration():
     groups, p, y = draw(200)
     with pytest.raises(ValueError, match="can be certified once"):
         GapMonitor("calibration", 0.1).update(y, p, sensitive_features=groups)
+
+
+def test_claim_states_that_it_cannot_see_probabilities_that_samples_lack():
+    """Of 900 samples one has a probability of .9, which most samples of 300 lack."""
+    assumption = (
+        "This holds if no probability of a group is outside the range that its samples show."
+    )
+    assert make_audit().certify("calibration", 0.1).findings[-1] == assumption
+    # .05 is stated of all others, and nobody is positive: the distance is more than .05.
+    rng = np.random.default_rng(0)
+    truth = 0.05 + 0.85 / 900
+    n_shown = 0
+    for _ in range(60):
+        p = np.where(rng.random(300) < 1.0 / 900, 0.9, 0.05)
+        audit = Audit.from_predictions(
+            np.zeros(300, dtype=int), None, y_score=p, sensitive_features=np.repeat("a", 300)
+        )
+        n_shown += audit.certify("calibration", truth - 1e-6).is_shown
+    assert n_shown > 30
