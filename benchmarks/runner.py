@@ -26,7 +26,7 @@ from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
 from benchmarks.guarantees.overfitting import overfitted_forest
 from benchmarks.guarantees.partial_gaps import partial_parity_fits
-from benchmarks.guarantees.plain_gaps import redraws
+from benchmarks.guarantees.plain_gaps import redraw_levels
 from benchmarks.guarantees.rate_ratios import rate_ratios
 from benchmarks.guarantees.recent_months import recent_months
 from benchmarks.guarantees.redraws import redraw_kinds
@@ -34,6 +34,7 @@ from benchmarks.guarantees.review_zones import review_zones
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
+from benchmarks.guarantees.statements import redraws
 from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
 from benchmarks.guarantees.verdicts import verdicts
@@ -228,6 +229,7 @@ BENCHMARKS = {
     "preprocessing-trees": preprocessing_trees,
     "regression": regression,
     "redraws": redraws,
+    "redraw-levels": redraw_levels,
     "redraw-kinds": redraw_kinds,
     "guarantee-costs": guarantee_costs,
     "guarantee-oracle": guarantee_oracle,

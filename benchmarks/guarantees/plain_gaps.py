@@ -5,8 +5,8 @@ kind of constraint is fitted to redraws of several populations, at multiples of 
 twice the noise. Shares are pooled over the populations of a kind at one tolerance and level, and
 never over tolerances, among which easy ones would hide the others.
 
-``python -m benchmarks redraws`` makes 300 redraws of each cell, the cells near the plain gap first,
-and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 40 redraws, and
+``python -m benchmarks redraw-levels`` makes 300 redraws of each cell, the cells near the plain gap
+first, and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 40 redraws, and
 ``--cells losses 0.95`` only the cells whose name contains one of these texts.
 """
 
@@ -41,7 +41,7 @@ _CELL = name_cell("losses", "mislabelled", "0.95")
 @smallest(populations, SIZE=2000)
 @smallest(cases, **cases.reduce_cases(400, "label shift, DP", _CELL))
 @smallest(_N_REDRAWS=1, TOLERANCES={"0.95": None}, CELLS={"losses": {"mislabelled": CASES[_CELL]}})
-def redraws(budget):
+def redraw_levels(budget):
     """Guarantees that redraws of populations break, at multiples of the plain gap and in cases."""
     report = cell_redraws(budget)
     return report if budget.cells else join_reports([report, redraw_cases(budget)])

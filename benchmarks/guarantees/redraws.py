@@ -4,8 +4,8 @@ The population is real data or a large generated data set. Every redraw takes a 
 without a guarantee and at both levels, and computes the gaps in the population. Redraws are stored
 in `FOLDER`, so that a stopped run can be resumed; delete it when the method has changed.
 ``python -m benchmarks.guarantees.redraws 100`` completes 100 redraws of each case, ten at a time;
-names of cases may follow. ``python -m benchmarks redraws`` makes 300 of each case, 200 around any
-model, and ``python -m benchmarks redraw-kinds`` those of `KINDS`.
+names of cases may follow. ``python -m benchmarks redraw-levels`` makes 300 of each case, 200 around
+any model, and ``python -m benchmarks redraw-kinds`` those of `KINDS`.
 """
 
 import json
@@ -204,7 +204,7 @@ KINDS = {
 """Redraws of cases that ``python -m benchmarks redraw-kinds`` reports; networks take longer."""
 
 _APART = ("tuning", "ratio", "cell", "model", *KINDS)
-"""Prefixes of the names of cases that ``python -m benchmarks redraws`` does not report."""
+"""Prefixes of the names of cases that ``python -m benchmarks redraw-levels`` does not report."""
 
 _BASES = {
     "logistic": lambda: LogisticRegression(),

@@ -157,7 +157,7 @@ _ERRORS = (0.1, 0.45)
 
 def claim(kind, make_population, sizes, state, **settings):
     """A statement of claims."""
-    n_draws = settings.pop("n_draws", 400)
+    n_draws = settings.pop("n_draws", 300)
 
     def make():
         return draw_claim(make_population(), sizes, state, **settings)
@@ -537,7 +537,7 @@ def _list_alternatives():
 def monitor(kind, find, rates, n_batches, error, constraint="demographic_parity", **settings):
     """A statement of monitors of streams; `rates` may be a function that makes the population."""
     size = settings.pop("size", 60)
-    n_draws = settings.pop("n_draws", 400)
+    n_draws = settings.pop("n_draws", 200)
 
     def make():
         population = rates() if callable(rates) else make_decisions(rates)._replace(score=None)

@@ -32,7 +32,7 @@ was chosen. The difference between the models is an error of second order: `_ERR
 for it. Over the points of planes e differs more, and the chosen point has a large one:
 `_SELECTION_SHARE` allows for that.
 
-This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
+This is calibrated and no theorem: ``python -m benchmarks redraw-levels`` counts how often it fails.
 """
 
 from __future__ import annotations

@@ -582,11 +582,18 @@ def ratio_power(n: int, ratio: float, rates: np.ndarray, level: float) -> float:
     ends = _NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2
     first, last = stats.binom.ppf(ends, n, rates[[0, -1]])
     counts = np.arange(first, last + 1.0)
-    # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
-    hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
+    hits = np.repeat(counts[:, np.newaxis], 3, axis=1)  # (n_counts, 3), of weights 1
     logs = LogRates(Rates.from_sums(hits, n - hits))
     low, high = logs.limits(level)
-    margins = combine_margins((high - logs.values)[:, np.newaxis], logs.values - low)
-    uppers = np.subtract.outer(logs.values, logs.values) + margins
-    largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
+    # The limit of the logarithm of the ratio rises with the largest count: bisect for the last one.
+    accepted = np.full(len(counts), -1)
+    refused = np.full(len(counts), len(counts))
+    while (refused - accepted > 1).any():
+        middle = np.maximum((accepted + refused) // 2, 0)
+        margins = combine_margins((high - logs.values)[middle], logs.values - low)
+        is_accepted = logs.values[middle] - logs.values + margins <= -np.log(ratio)
+        is_open = refused - accepted > 1
+        accepted = np.where(is_open & is_accepted, middle, accepted)
+        refused = np.where(is_open & ~is_accepted, middle, refused)
+    largest = counts[0] + accepted
     return _count_range_probability(counts, largest, n, rates)

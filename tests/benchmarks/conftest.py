@@ -25,5 +25,6 @@ def pytest_collection_modifyitems(items):
         if str(item.path).startswith(folder) and item.path.name not in (
             "test_benchmarks.py",
             "test_optimum.py",
+            "test_statements.py",
         ):
             item.add_marker(pytest.mark.slow)

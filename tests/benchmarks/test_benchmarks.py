@@ -23,7 +23,7 @@ FAST = {
         "ranking-pairs",
         "rankings",
     ),
-    *("redraw-kinds", "redraws", "reports", "selection", "subgroups", "tails"),
+    *("redraw-kinds", "redraw-levels", "redraws", "reports", "selection", "subgroups", "tails"),
 }
 """Commands that need no data and take less than a second."""
 

@@ -73,7 +73,7 @@ def test_cells_are_run_by_tolerance_and_chosen_by_name(monkeypatch):
         return [record() | {"0.8": fit()}]
 
     monkeypatch.setattr(plain_gaps, "records_of", records_of)
-    report = plain_gaps.redraws(QUICK._replace(cells=("losses", "at 1.4")))
+    report = plain_gaps.redraw_levels(QUICK._replace(cells=("losses", "at 1.4")))
     names = [name for name, _ in calls]
     assert all("losses" in name or name.endswith("at 1.4") for name in names)
     assert len(names) == len(set(names)) > len(CELLS["losses"])
@@ -87,8 +87,11 @@ def test_cells_are_run_by_tolerance_and_chosen_by_name(monkeypatch):
 
 
 def test_the_command_line_takes_texts_of_cells():
-    assert _parse(["redraws", "--quick", "--cells", "losses", "0.95"]).cells == ["losses", "0.95"]
-    assert tuple(_parse(["redraws"]).cells) == ()
+    assert _parse(["redraw-levels", "--quick", "--cells", "losses", "0.95"]).cells == [
+        "losses",
+        "0.95",
+    ]
+    assert tuple(_parse(["redraw-levels"]).cells) == ()
 
 
 def test_every_kind_has_cells_at_every_tolerance():
