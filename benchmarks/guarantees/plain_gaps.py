@@ -6,8 +6,8 @@ twice the noise. Shares are pooled over the populations of a kind at one toleran
 never over tolerances, among which easy ones would hide the others.
 
 ``python -m benchmarks redraw-levels`` makes 300 redraws of each cell, the cells near the plain gap
-first, and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 40 redraws, and
-``--cells losses 0.95`` only the cells whose name contains one of these texts.
+first, and stores each redraw, so that a stopped run can be resumed. ``--quick`` makes 40 redraws,
+and ``--cells losses 0.95`` only the cells whose name contains one of these texts.
 """
 
 import numpy as np

@@ -239,7 +239,7 @@ def test_claim_states_that_it_cannot_see_probabilities_that_samples_lack():
         "This holds if no probability of a group is outside the range that its samples show."
     )
     assert make_audit().certify("calibration", 0.1).findings[-1] == assumption
-    # .05 is stated of all others, and nobody is positive: the distance is more than .05.
+    # .05 is stated of all others, and no outcome is positive: the distance is more than .05.
     rng = np.random.default_rng(0)
     truth = 0.05 + 0.85 / 900
     n_shown = 0
