@@ -67,13 +67,13 @@ def draw_claim(population, sizes, state, *, verdict="shown", is_floor=False, tru
     """
     truth = population.find_gap(state(0.5)[0]) if truth is None else truth
     # "shown" is false if the bound is missed, "contradicted" if it is kept.
-    is_missed_above = (verdict == "shown") != is_floor
-    bound = truth - SHIFT if is_missed_above else truth + SHIFT
+    is_above = (verdict == "shown") != is_floor
+    bound = truth - SHIFT if is_above else truth + SHIFT
 
     def draw(rng):
         claim = population.draw(sizes, rng).audit().certify(*state(bound))
-        limit = claim.high if is_missed_above else claim.low
-        needed = find_needed_share(truth, claim.estimate, limit, is_upper=is_missed_above)
+        limit = claim.high if is_above else claim.low
+        needed = find_needed_share(truth, claim.estimate, limit, is_upper=is_above)
         return Draw(claim.verdict == verdict, needed)
 
     return draw
@@ -93,8 +93,8 @@ def draw_claim_of_shares(shares, n, verdict="shown"):
     def draw(rng):
         group = np.repeat(names, rng.multinomial(n, moved))
         audit = Audit.from_predictions(None, np.zeros(n), sensitive_features=group)
-        people = {"attribute 1": dict(zip(names, stated.tolist(), strict=True))}
-        claim = audit.certify(population=people, tolerance=bound)
+        attributes = {"attribute 1": dict(zip(names, stated.tolist(), strict=True))}
+        claim = audit.certify(population=attributes, tolerance=bound)
         is_upper = verdict == "shown"
         limit = claim.high if is_upper else claim.low
         needed = find_needed_share(tolerance, claim.estimate, limit, is_upper=is_upper)
@@ -106,12 +106,12 @@ def draw_claim_of_shares(shares, n, verdict="shown"):
 def draw_shares_of_report(shares, n):
     """Draw reports of shares that equal those of the population: none may be found to differ."""
     names = list("abcdefgh")[: len(shares)]
-    people = {"attribute 1": dict(zip(names, shares, strict=True))}
+    attributes = {"attribute 1": dict(zip(names, shares, strict=True))}
 
     def draw(rng):
         group = np.repeat(names, rng.multinomial(n, shares))
         audit = Audit.from_predictions(None, np.arange(n) % 2, sensitive_features=group)
-        table = audit.report(population=people).shares
+        table = audit.report(population=attributes).shares
         return Draw(bool((table["verdict_of_all"] == "contradicted").any()))
 
     return draw
@@ -223,7 +223,7 @@ def draw_departures(n, *, calibration=False):
     """Draw searches of subgroups in samples where no subgroup departs."""
 
     def draw(rng):
-        people = pd.DataFrame(
+        attributes = pd.DataFrame(
             {
                 "sex": rng.choice(["f", "m"], n),
                 "race": rng.choice(["u", "v", "w"], n),
@@ -233,7 +233,7 @@ def draw_departures(n, *, calibration=False):
         score = rng.uniform(0.05, 0.9, n)
         outcome = (rng.random(n) < score).astype(int)
         audit = Audit.from_predictions(
-            outcome, rng.integers(2, size=n), y_score=score, sensitive_features=people
+            outcome, rng.integers(2, size=n), y_score=score, sensitive_features=attributes
         )
         metric = "calibration_error" if calibration else "selection_rate"
         table = audit.subgroups(metric).subgroups

@@ -20,31 +20,36 @@ from skfair.monitoring import GapMonitor
 # Alternatives.
 
 
-def make_rivals(rates, *, changed=0.3, size=4_000, loss=0.0, seed=3):
+def make_rivals(rates, *, changed=0.3, size=4_000, seed=3):
     """A population of a model in use (`decision`) and a candidate (`score`) with equal rates.
 
-    The candidate decides about `changed` of the samples again, at random. Its accuracy is lower by
-    about `loss`.
+    The candidate decides about `changed` of the samples again, at random.
     """
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.arange(len(rates)), size)
-    in_use = rng.random(len(codes)) < np.asarray(rates)[codes]
+    in_use = (rng.random(len(codes)) < np.asarray(rates)[codes]).astype(int)
     # Exchange decisions within each group, so that its rate stays.
     candidate = in_use.copy()
     for code in range(len(rates)):
         rows = np.flatnonzero((codes == code) & (rng.random(len(codes)) < changed))
         candidate[rows] = in_use[rng.permutation(rows)]
-    outcome = rng.random(len(codes)) < np.where(in_use, 0.7, 0.3)
-    differ = np.flatnonzero(in_use != candidate)
-    outcome[differ] = rng.random(len(differ)) < np.where(in_use[differ], 0.5, 0.5)
-    wrong = rng.permutation(differ)[: int(loss * len(codes))]
-    outcome[wrong] = in_use[wrong]
-    return Population(
-        np.array(list("abcdef"))[codes],
-        outcome.astype(int),
-        in_use.astype(int),
-        candidate.astype(int),
-    )
+    outcome = rng.integers(2, size=len(codes))
+    return Population(np.array(list("abcdef"))[codes], outcome, in_use, candidate)
+
+
+def make_costly_rival(rates, *, loss=0.05, size=4_000, seed=3):
+    """A population of a model in use with these rates and a candidate without a gap.
+
+    The accuracy of the candidate is lower by about `loss`.
+    """
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(len(rates)), size)
+    in_use = (rng.random(len(codes)) < np.asarray(rates)[codes]).astype(int)
+    candidate = (rng.random(len(codes)) < np.mean(rates)).astype(int)
+    # Where both differ, the model in use is right a little more often than the candidate.
+    chance = 0.5 + loss / (2.0 * np.mean(in_use != candidate))
+    outcome = np.where(rng.random(len(codes)) < chance, in_use, 1 - in_use)
+    return Population(np.array(list("abcdef"))[codes], outcome, in_use, candidate)
 
 
 def draw_alternative(population, sizes, *, state="demographic_parity", of="gap", **settings):
@@ -80,14 +85,14 @@ def _find_loss(population):
 # Monitors.
 
 
-def draw_monitor(population, sizes, n_batches, find, constraint, *, is_kept=True, **settings):
+def draw_monitor(population, sizes, n_batches, find, constraint, *, is_within=True, **settings):
     """Draw streams of batches of which a monitor says something false.
 
-    The tolerance is the gap of the population, a little more if it `is_kept`, or a little less.
+    The tolerance is the gap of the population, a little more if it `is_within`, or a little less.
     `find` maps a monitor, and the truth, to whether its statement after a batch is false.
     """
     truth = population.find_gap(constraint)
-    tolerance = truth + (SHIFT if is_kept else -SHIFT)
+    tolerance = truth + (SHIFT if is_within else -SHIFT)
     is_of_scores = constraint == "mean_parity"
 
     def draw(rng):

@@ -42,6 +42,7 @@ from benchmarks.guarantees.statement_draws_of_models import (
     has_alarm,
     has_shown_window,
     is_shown,
+    make_costly_rival,
     make_rivals,
     misses_interval,
 )
@@ -58,6 +59,7 @@ from benchmarks.guarantees.statement_populations import (
 from benchmarks.packages import is_installed
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._statistics.gaps import balance_limit
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -81,7 +83,7 @@ from skfair.metrics import Rate, class_report, group_report, reliability_table
 from skfair.metrics._scoring import make_limit_metric
 from skfair.regression import ConstrainedRegressorCV
 from skfair.solvers import AdamPrimalDual
-from skfair.statistics import balance_limit, gap_interval, ratio_interval, required_sample_size
+from skfair.statistics import gap_interval, ratio_interval, required_sample_size
 
 LEVEL = 0.95
 COVERAGE = 0.9
@@ -269,8 +271,8 @@ def _draw_extreme(rng, n):
 
 
 def _draw_overconfident(rng, n):
-    """A tenth with probabilities of .9, of which half are positive; the others have .1."""
-    is_high = rng.random(n) < 0.1
+    """A third with probabilities of .9, of which half are positive; the others have .1."""
+    is_high = rng.random(n) < 1.0 / 3.0
     return np.where(is_high, 0.9, 0.1), np.where(is_high, 0.5, 0.1)
 
 
@@ -280,15 +282,15 @@ def _draw_constant(rng, n):
 
 
 def _draw_rare(rng, n):
-    """Probabilities from .01 to .05, of which each is .02 too low."""
+    """Probabilities from .01 to .05, of which each is .06 too low."""
     stated = rng.uniform(0.01, 0.05, n)
-    return stated, stated + 0.02
+    return stated, stated + 0.06
 
 
 def _draw_shifted(rng, n):
-    """Probabilities from .1 to .8 that are .1 too low."""
-    stated = rng.uniform(0.1, 0.8, n)
-    return stated, stated + 0.1
+    """Probabilities from .1 to .7 that are .25 too low."""
+    stated = rng.uniform(0.1, 0.7, n)
+    return stated, stated + 0.25
 
 
 def _draw_calibrated(rng, n):
@@ -301,7 +303,7 @@ CALIBRATION = {
     "unrelated probabilities": (_draw_unrelated, 150),
     "unrelated probabilities, more": (_draw_unrelated, 600),
     "extreme probabilities": (_draw_extreme, 200),
-    "overconfident tenth": (_draw_overconfident, 200),
+    "overconfident third": (_draw_overconfident, 200),
     "rare outcomes": (_draw_rare, 150),
     "frequent outcomes": (_draw_shifted, 60),
 }
@@ -366,7 +368,7 @@ def _list_intervals():
     yield Statement("ratio_interval", "two groups", 120, make, n_draws=2_000)
     make = partial(_make_interval, (0.05, 0.15), [60, 60], _find_ratio_interval, 1.0 / 3.0)
     yield Statement("ratio_interval", "rates near 0", 120, make, n_draws=2_000)
-    yield Statement("balance_limit", "three clusters", 150, _make_balance, n_draws=2_000)
+    yield Statement("Audit.report", "balance of three clusters", 150, _make_balance, n_draws=2_000)
     yield Statement("Audit.report", "gap", 120, _make_report, n_draws=150)
     shares = partial(draw_shares_of_report, (0.4, 0.35, 0.25), 150)
     yield Statement("Audit.report", "shares of groups", 150, shares, n_draws=150)
@@ -529,9 +531,8 @@ def _list_alternatives():
     yield alternative("gap, named pair of three groups", (0.2, 0.4, 0.6), [60] * 3, **pair)
     ratio = DemographicParity(ratio=0.8)
     yield alternative("ratio", (0.25, 0.45), [75, 75], state=ratio)
-    lossy = partial(make_rivals, (0.4, 0.4), loss=0.05)
-    rates = (0.4, 0.4)
-    yield alternative("performance", rates, [75, 75], of="performance", population=lossy)
+    costly = partial(make_costly_rival, (0.1, 0.7))
+    yield alternative("performance", (0.1, 0.7), [75, 75], of="performance", population=costly)
 
 
 def monitor(kind, find, rates, n_batches, error, constraint="demographic_parity", **settings):
@@ -564,11 +565,11 @@ def _list_monitors():
             rates,
             pages,
             windows,
-            is_kept=False,
+            is_within=False,
             **settings,
         )
     plain = {"run_length": None}
-    yield monitor("certificate", is_shown, _APART, 12, error, is_kept=False, **plain)
+    yield monitor("certificate", is_shown, _APART, 12, error, is_within=False, **plain)
     yield monitor("interval", misses_interval, _APART, 12, error, **plain)
     names = "equal_opportunity", "error_rate_parity"
     errors = partial(make_errors, _ERRORS)

@@ -681,13 +681,13 @@ def test_samples_of_other_groups_do_not_count_in_the_gap_of_a_pair():
 
 def test_pair_of_intersections_ignores_attributes_that_are_not_named():
     race, in_use, candidate = make_three()
-    people = pd.DataFrame({"race": race, "sex": np.resize(["f", "m"], len(race)), "old": race})
-    audit = Audit.from_predictions(None, in_use, sensitive_features=people)
+    attributes = pd.DataFrame({"race": race, "sex": np.resize(["f", "m"], len(race)), "old": race})
+    audit = Audit.from_predictions(None, in_use, sensitive_features=attributes)
     settings = {"margin": 1.0, "performance": lambda _, d: d.astype(float)}
     pair = {"race": ("a", "c"), "sex": ("m", "f")}
     answer = audit.alternatives({"b": candidate}, reference=pair, **settings)
     first, second = (
-        in_use[(race == r) & (people["sex"] == s)].mean() for r, s in (("a", "m"), ("c", "f"))
+        in_use[(race == r) & (attributes["sex"] == s)].mean() for r, s in (("a", "m"), ("c", "f"))
     )
     assert answer.baseline["gap"] == pytest.approx(first - second)
     assert "'a × m' is above the rate of 'c × f' (race, sex)" in answer.findings[2]

@@ -16,7 +16,7 @@ from benchmarks.guarantees.statement_draws import (
     find_needed_share,
     judge_interval,
 )
-from benchmarks.guarantees.statement_draws_of_models import make_rivals
+from benchmarks.guarantees.statement_draws_of_models import make_costly_rival, make_rivals
 from benchmarks.guarantees.statement_populations import (
     HOUSEHOLD,
     add_weights,
@@ -154,6 +154,10 @@ def test_populations_have_the_values_that_statements_are_about():
         pd.Series(one).groupby(rivals.group).mean() for one in (rivals.decision, rivals.score)
     )
     assert np.allclose(before, after) and (rivals.decision != rivals.score).any()
+    costly = make_costly_rival((0.1, 0.7))
+    is_right = [costly.outcome == one for one in (costly.decision, costly.score)]
+    assert is_right[0].mean() - is_right[1].mean() == pytest.approx(0.05, abs=0.02)
+    assert np.ptp(pd.Series(costly.score).groupby(costly.group).mean()) < 0.03
 
 
 def test_draws_follow_weights_and_households():
@@ -189,14 +193,14 @@ def test_bound_of_a_claim_is_just_missed():
     assert bounds == [0.3 - SHIFT, 0.3 + SHIFT]
 
 
-SOME = (
+EXAMPLES = (
     *("Audit.certify: equal_opportunity", "Audit.certify: calibration, weights"),
     *("gap_interval: few", "Audit.alternatives: gap", "GapMonitor: certificate"),
     *("ConformalClassifier: two groups", "ConstrainedERMClassifier: demographic_parity"),
 )
 
 
-@pytest.mark.parametrize("title", SOME)
+@pytest.mark.parametrize("title", EXAMPLES)
 def test_statements_are_drawn_again_with_few_draws(title):
     statement = next(one for one in STATEMENTS if one.title == title)
     row = judge(statement._replace(n_draws=12))
