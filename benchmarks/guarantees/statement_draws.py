@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import Audit, certify_in_order, fairness_front
 from skfair.constraints import ExposureParity
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import flip_rate
 from skfair.model_selection import best_subject_to
 
 SHIFT = 1e-9
@@ -267,6 +269,21 @@ def draw_front(rates, sizes):
         front = fairness_front(_FirstColumn(), X, y, sensitive_features=group, cv=3)
         row = front.to_frame().iloc[0]
         return judge_interval(truth, row["gap"], row["gap_low"], row["gap_high"])
+
+    return draw
+
+
+def draw_flips(n):
+    """Draw samples whose decisions may change with the group, with limits of the share that do."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"points": rng.normal(size=8_000), "male": rng.integers(2, size=8_000)})
+    model = LogisticRegression().fit(X, X["points"] + X["male"] > 0)
+    truth = flip_rate(model, X, column="male").set_index("value")["flip_rate"]
+
+    def draw(rng):
+        rows = rng.integers(len(X), size=n)
+        row = flip_rate(model, X.iloc[rows], column="male").set_index("value").loc[1]
+        return judge_interval(truth[1], row["flip_rate"], row["low"], row["high"])
 
     return draw
 

@@ -24,6 +24,7 @@ from benchmarks.guarantees.statement_draws import (
     draw_claim_of_shares,
     draw_departures,
     draw_exposure,
+    draw_flips,
     draw_front,
     draw_interval,
     draw_limit_of_scorer,
@@ -188,14 +189,15 @@ def _list_claims():
     yield from (claim_of_rates(name, _APART, [80, 80], state_gap(name)) for name in of_scores)
     of_errors = (
         *("equal_opportunity", "false_positive_rate_parity", "error_rate_parity"),
-        *("loss_parity", "equal_opportunity_loss"),
+        *("loss_parity", "equal_opportunity_loss", "precision_parity", "f1_score_parity"),
+        *("jaccard_score_parity", "negative_predictive_value_parity"),
     )
     errors = partial(make_errors, _ERRORS)
     yield from (claim(name, errors, [80, 80], state_gap(name)) for name in of_errors)
     # Only the positives are at the edge: else both of two limits would have to err.
     of_positives = partial(make_errors, _ERRORS, (0.25, 0.25))
-    odds = "equalized_odds", "equalized_odds_loss"
-    yield from (claim(name, of_positives, [80, 80], state_gap(name)) for name in odds)
+    unequal = "equalized_odds", "equalized_odds_loss", "treatment_equality"
+    yield from (claim(name, of_positives, [80, 80], state_gap(name)) for name in unequal)
     for kind in (PartialEqualOpportunity, PartialEqualizedOdds):
         within_class = kind((0.1, 0.9), rank_within="class")
         yield claim(find_name(kind), of_positives, [140, 140], state_gap(within_class))
@@ -386,6 +388,7 @@ def _list_intervals():
     yield Statement("Audit.compare", "gap that falls", 240, fall, n_draws=150)
     yield Statement("Audit.subgroups", "selection_rate", 200, partial(draw_departures, 200))
     yield Statement("fairness_front", "gap", 160, partial(draw_front, _APART, [80, 80]))
+    yield Statement("flip_rate", "two groups", 100, partial(draw_flips, 100))
     yield Statement("make_scorer", "limit of a gap", 120, _make_scorer, n_draws=1_000)
     yield Statement("best_subject_to", "one candidate", 0, partial(draw_search, 1), n_draws=2_000)
     yield Statement("best_subject_to", "20 candidates", 0, partial(draw_search, 20), n_draws=2_000)

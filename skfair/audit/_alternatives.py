@@ -77,7 +77,7 @@ from skfair.audit._sentences import (
 from skfair.constraints._held_out import compares_both_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skfair.audit._certify import BoundAudit
     from skfair.audit._data import AuditData
@@ -526,7 +526,7 @@ def find_alternatives(
     min_reduction: float,
     order: str | None,
     confidence_level: float,
-    reference: dict[str, tuple[Any, Any]] | None = None,
+    reference: Mapping[str, Sequence[Any]] | None = None,
     ledger: Any = None,
     salt: str | None = None,
     min_published: int | None = None,

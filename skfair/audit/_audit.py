@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -519,7 +519,7 @@ class Audit(AuditData):
         performance: str | Callable = "accuracy",
         min_reduction: float = 0.0,
         order: str | None = None,
-        reference: dict[str, tuple[Label, Label]] | None = None,
+        reference: Mapping[str, Sequence[Label]] | None = None,
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,

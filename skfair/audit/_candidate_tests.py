@@ -100,7 +100,8 @@ def compare_gaps(
 def count_pairs(in_use: list[BoundAudit]) -> int:
     """Number of pairs of groups that a gap compares, in both directions or in one."""
     bounds = [one.bound for one in in_use]
-    forms = (one.gap.linear_forms(one.sums.events.n_events).toarray() for one in bounds)
+    compared = cast("Gap", bounds[0].gap)
+    forms = (compared.linear_forms(one.sums.events.n_events).toarray() for one in bounds)
     return sum(len({frozenset([tuple(row), tuple(-row)]) for row in rows}) for rows in forms)
 
 
