@@ -256,7 +256,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         distances, an array has the positions of sites, (n_clusters,).
     n_init : int or "auto", default="auto"
         Number of starts, of which all but the first of "build" are drawn. "auto" is 4. With a
-        balance, up to 30 searches follow each start, from the best sites of which two are
+        balance, up to 25 searches follow each start, from the best sites of which two are
         exchanged at random. They move all sites to the medoids of their clusters, in rounds. More
         starts may lower the cost where a balance is tight.
     max_iter : int, default=300

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_SETS = 100  # sets of sites, up to which all are compared
 MAX_TRIALS = 100  # exchanges that are tried in a round that gains nothing
-N_KICKS = 30  # kicks of the best sites after each start
+N_KICKS = 25  # kicks of the best sites after each start
 N_KICKED = 2  # sites that a kick exchanges for others
 MAX_KICKED_COSTS = 100_000  # above which there are fewer kicks, as each takes more time
 MAX_COMPARED = 3  # ends of a search that are compared by programs
