@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from skfair._statistics.estimates import check_level
 from skfair._statistics.limits_of_rates import rate_limits
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, check_in_memory, join_names
 from skfair._utils.tables import to_pandas_table
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 _MAX_VALUES = 20
 """Values of a feature up to which each replaces each other; each costs one call of predict."""
