@@ -180,7 +180,7 @@ class RatesByDecision(Estimates):
     (n_events,), is the model whose decisions are audited, by default the first. Strata of equal
     code in ``shared``, (n_strata,), are the same samples, in two events; by default none are.
 
-    ``samples`` are the `DecisionSamples` of the strata if some are not independent. A unit of
+    ``members`` are the `DecisionSamples` of the strata if some are not independent. A unit of
     samples then counts once in the limits of each share. Shares are correlated, too, so that the
     margin of each form is multiplied by its standard error over the one that it has with
     independent shares, if this is above 1. The former is the root of the sum of squares of what
@@ -210,7 +210,7 @@ class RatesByDecision(Estimates):
         *,
         model: np.ndarray | None = None,
         shared: np.ndarray | None = None,
-        samples: DecisionSamples | None = None,
+        members: DecisionSamples | None = None,
     ) -> None:
         self._numerators, self._denominators = np.moveaxis(tables, 1, 0)  # (n_events, 2, 2) each
         self._event = event
@@ -230,8 +230,8 @@ class RatesByDecision(Estimates):
                 _find_effective_sizes(counts.known.weights, counts.known.squares).T,
             ]
         )
-        if samples is not None:
-            self._trials = _count_trials_of_units(samples, n.shape)
+        if members is not None:
+            self._trials = _count_trials_of_units(members, n.shape)
         self._strata = self._expect(self._shares)
         self._tables = self._sum_strata(self._strata)  # (n_events, 2, 2)
         every_event = np.arange(len(tables))
@@ -239,7 +239,7 @@ class RatesByDecision(Estimates):
         known = self._sum_strata(counts.tabulate_known(self._model[event]))
         self.counts = (known * (self._denominators > 0)).sum(axis=(1, 2)).astype(np.intp)
         self.sizes = self.counts.astype(float)
-        self._contributions = None if samples is None else self._linearise(samples)
+        self._contributions = None if members is None else self._linearise(members)
         self._find_moves = cache(self._move_to_limits)  # for the levels of many questions
 
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -308,24 +308,24 @@ class RatesByDecision(Estimates):
         variances[:, self._shared] = spread
         return slopes, variances.ravel()
 
-    def _linearise(self, samples: DecisionSamples) -> sparse.csr_array:
+    def _linearise(self, members: DecisionSamples) -> sparse.csr_array:
         """Return what each unit contributes to the error of each rate, (n_events, n_units)."""
         counts = self._counts
-        at = samples.stratum, samples.column
+        at = members.stratum, members.column
         share = counts.estimate_positive_shares()[at]
         known = counts.known.weights[at]
         factor = np.divide(counts.n.weights[at], known, out=np.zeros(len(share)), where=known > 0)
-        outcome = share + samples.is_known * factor * (samples.is_positive - share)
-        event = self._event[samples.stratum]
-        decision = counts.is_selected[samples.column, self._model[event]].astype(int)
+        outcome = share + members.is_known * factor * (members.is_positive - share)
+        event = self._event[members.stratum]
+        decision = counts.is_selected[members.column, self._model[event]].astype(int)
         hits, base = (
             outcome * table[event, 1, decision] + (1.0 - outcome) * table[event, 0, decision]
             for table in (self._numerators, self._denominators)
         )
         total = (self._tables * self._denominators).sum(axis=(1, 2))[event]
-        errors = samples.weight * (hits - self.values[event] * base) / total
-        shape = len(self.values), samples.unit.max(initial=0) + 1
-        return sparse.csr_array((errors, (event, samples.unit)), shape=shape)
+        errors = members.weight * (hits - self.values[event] * base) / total
+        shape = len(self.values), members.unit.max(initial=0) + 1
+        return sparse.csr_array((errors, (event, members.unit)), shape=shape)
 
     def _sum_strata(self, tables: np.ndarray) -> np.ndarray:
         """Return sums of tables of strata, (n_strata, 2, 2), by event."""
@@ -360,19 +360,19 @@ class RatesByDecision(Estimates):
         return (high - low) / 2.0
 
 
-def _count_trials_of_units(samples: DecisionSamples, shape: tuple[int, int]) -> np.ndarray:
+def _count_trials_of_units(members: DecisionSamples, shape: tuple[int, int]) -> np.ndarray:
     """Return trials of the shares as `RatesByDecision` orders them, where units count once.
 
     `shape` is (n_columns, n_strata).
     """
     n_columns, n_strata = shape
     of_columns = [
-        samples.count_trials(samples.column >= one, samples.column == one, n_strata)
+        members.count_trials(members.column >= one, members.column == one, n_strata)
         for one in range(n_columns - 1)
     ]
     of_outcomes = [
-        samples.count_trials(
-            samples.is_known & (samples.column == one), samples.is_positive, n_strata
+        members.count_trials(
+            members.is_known & (members.column == one), members.is_positive, n_strata
         )
         for one in range(n_columns)
     ]

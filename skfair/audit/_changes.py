@@ -241,7 +241,9 @@ def compare_audits(
     clusters = _match_clusters(before, other)
     periods = _stack_periods(both, tables, units)._replace(clusters=clusters)
     report = _report_changes(audits, periods, metrics, level)
-    if units is None and _have_equal_rows(before, other):
+    labels = (before.cluster_labels, other.cluster_labels)
+    has_units = units is not None or not any(one is None for one in labels)
+    if not has_units and _have_equal_rows(before, other):
         warn(
             "Both look like the same samples, since outcomes, groups and weights are equal row by "
             "row. If they are, pass the decisions of the second in place of its audit, or ids of "

@@ -395,8 +395,8 @@ class KnownOutcomes:
         if not len(present):
             return None, present
         model, codes = np.divmod(present, n_groups)
-        events = _Events([rate] * len(present), codes, model)
-        return self._estimate_strata(events, strata, clusters), present
+        estimands = _Estimands([rate] * len(present), codes, model)
+        return self._estimate_strata(estimands, strata, clusters), present
 
     def estimate_events(
         self,
@@ -414,28 +414,28 @@ class KnownOutcomes:
         """
         n_models = 1 + len(others)
         model = np.repeat(np.arange(n_models), len(codes))
-        events = _Events(rates * n_models, np.tile(codes, n_models), model)
-        return self._estimate_strata(events, self._divide(groups, label, others), clusters)
+        estimands = _Estimands(rates * n_models, np.tile(codes, n_models), model)
+        return self._estimate_strata(estimands, self._divide(groups, label, others), clusters)
 
     def _estimate_strata(
-        self, events: _Events, strata: _Strata, clusters: np.ndarray | None
+        self, estimands: _Estimands, strata: _Strata, clusters: np.ndarray | None
     ) -> RatesByDecision:
         """Return rates of events from the strata of their groups."""
         is_known = ~strata.counts.lacks_outcomes
-        of_events = [np.flatnonzero((strata.group == code) & is_known) for code in events.codes]
+        of_events = [np.flatnonzero((strata.group == code) & is_known) for code in estimands.codes]
         selected = np.concatenate(of_events)
         if clusters is None and not self.groups.is_disjoint:
             clusters = np.arange(len(self.has_outcome))
-        samples = None
+        members = None
         if clusters is not None:
-            samples = strata.samples.number_units(clusters).take(selected)
+            members = strata.samples.number_units(clusters).take(selected)
         return RatesByDecision(
-            np.array([one.tables for one in events.rates]),
+            np.array([one.tables for one in estimands.rates]),
             strata.counts.take(selected),
             np.repeat(np.arange(len(of_events)), [len(one) for one in of_events]),
-            model=events.model,
-            shared=selected if events.model.any() else None,
-            samples=samples,
+            model=estimands.model,
+            shared=selected if estimands.model.any() else None,
+            members=members,
         )
 
     def list_counts(self) -> dict[str, Callable]:
@@ -553,7 +553,7 @@ class KnownOutcomes:
         return _Strata(counts, strata // n_finest, samples)
 
 
-class _Events(NamedTuple):
+class _Estimands(NamedTuple):
     """What is estimated: the rate of each event, the code of its group, and its model."""
 
     rates: list[Rate]

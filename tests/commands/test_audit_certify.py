@@ -412,7 +412,10 @@ def test_plans_print_the_number_and_its_assumption(capsys):
             [*"--tolerance .1 --rate .5 --selected .4 --precision .9 --expected .2".split()],
             "Pass a smaller --expected",
         ),
-        (["--tolerance", "0.1", "--shares", "0.6", "0.6"], "--groups must be a number of groups"),
+        (
+            ["--tolerance", "0.1", "--shares", "0.6", "0.6"],
+            "--shares must be positive and add up to 1",
+        ),
         (["--tolerance", "0.1", "--groups", "1"], "--groups must be a whole number from 2 on"),
         (["--tolerance", "0.1", "--rate", "2"], "--rate must be strictly between 0 and 1"),
     ],

@@ -166,7 +166,7 @@ def test_a_follow_up_shows_the_gap_as_often_as_planned():
             [rng.binomial(n, refused_positives, 2), np.full(2, granted * precision)], axis=1
         )
         numbers = map(WeightedCounts.count_equally, (sizes, known, positive))
-        counts = DecisionCounts(*numbers, np.arange(2), np.array([False, True]))
+        counts = DecisionCounts(*numbers, np.arange(2), np.array([[False], [True]]))
         rates = RatesByDecision(tables, counts, np.arange(2))
         shown += rates.upper(contrasts, 0.95).max() <= tolerance
     assert 0.75 < shown / n_draws < 0.86

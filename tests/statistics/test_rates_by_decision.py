@@ -218,7 +218,7 @@ PAIR = sparse.csr_array(np.array([[1.0, -1.0], [-1.0, 1.0]]))
 def test_copies_of_a_sample_count_once(name, n_copies):
     samples = list_samples(N, KNOWN, n_copies)
     tables = np.repeat(RATES[name].tables[np.newaxis], 2, axis=0)
-    rates = RatesByDecision(tables, count_samples(samples), np.arange(2), samples=samples)
+    rates = RatesByDecision(tables, count_samples(samples), np.arange(2), members=samples)
     plain = make_estimates(name)
     np.testing.assert_allclose(rates.values, plain.values)
     # A variance with the rate itself in place of shares differs in rounding alone.
@@ -235,7 +235,7 @@ def test_units_of_equal_outcomes_have_wider_limits():
         unit = np.empty(1900, dtype=int)
         unit[order] = np.arange(1900) // 3
         one = samples._replace(unit=unit)
-        rates = RatesByDecision(tables, count_samples(one), np.arange(2), samples=one)
+        rates = RatesByDecision(tables, count_samples(one), np.arange(2), members=one)
         widths.append(np.ptp(rates.limits(0.95), axis=0))
     plain = np.ptp(make_estimates("true_positive_rate").limits(0.95), axis=0)
     assert (widths[0] > 1.4 * plain).all()

@@ -26,7 +26,9 @@ def test_anything_but_a_finite_number_is_refused(wrong):
 
 
 def test_percent_are_refused_where_rates_are_compared():
-    with pytest.raises(ValueError, match=r"bound=5 is more .* 1\. Rates .* bound=0.05 is five"):
+    with pytest.raises(
+        ValueError, match=r"bound=5 is more .* 1\. Rates are fractions: 0.05 is five percentage"
+    ):
         check_tolerance(5, name="bound")
     with pytest.raises(ValueError, match=r"tolerance=2.5 is more .* which is 2 for a sum\."):
         check_tolerance(2.5, 2.0, of="a sum")
