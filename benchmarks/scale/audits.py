@@ -19,7 +19,7 @@ N_SAMPLES, N_CERTIFIED = 1_000_000, 20_000
 """Samples of the largest report, and of a certificate."""
 
 
-@smallest(N_SAMPLES=20_000, N_CERTIFIED=300)
+@smallest(N_SAMPLES=20_000, N_CERTIFIED=600)
 def report(budget):
     """Report of a million samples, two attributes and intersections; certificates of 20,000."""
     n_runs = min(3, budget.n_runs)
