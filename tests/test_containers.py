@@ -81,6 +81,7 @@ COLUMNS = {
 
 REFUSED = {
     ("y", "objects"): "Unknown label type: y holds numbers",
+    ("codes", "polars, lazy"): "X must be in memory",  # the parameter that takes them
     ("sample_weight", "one column"): "sample_weight must be 1D",
     ("sample_weight", "pandas, one column"): "sample_weight must be 1D",
     ("sample_weight", "polars, one column"): "sample_weight must be 1D",

@@ -970,9 +970,6 @@ def _check_audit_columns(columns, known, are_counts):
     columns = _fill_outcomes(cover_truth(columns))
     if "has_outcome" not in columns:  # what says which outcomes are known matters in one case
         columns.pop("period", None)
-        decided = columns.get("decided")
-        if decided is not None and pd.Series(decided).nunique() > 1:
-            del columns["decided"]
     if not {"y_pred", "y_score", "y_true"} & set(columns):
         raise argument_error(
             "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
@@ -999,6 +996,9 @@ def _check_audit_columns(columns, known, are_counts):
     labels = known.fill(len(first))
     samples, arrays = check_metric_input(labels, weights, takes_numbers=True, **columns)
     columns = dict(zip(columns, arrays, strict=True))
+    # Decisions that were made matter if outcomes are missing, or if all are equal, which is said.
+    if "has_outcome" not in columns and len(np.unique(columns.get("decided", 0))) > 1:
+        del columns["decided"]
     is_used = np.isin(np.arange(len(first)), columns.pop("row"))
     has_outcome = columns.get("has_outcome", np.ones(1, dtype=bool))
     if not has_outcome.any():  # of the samples that count

@@ -219,8 +219,8 @@ def _infer_task_of_predictions(task: str | None, y_pred: np.ndarray) -> str:
     if task == "classification" and are_numbers:
         raise argument_error(
             "y_pred must hold classes, but it holds numbers with decimals, the first of them "
-            f"{y_pred[0]:g}. Pass the predicted classes, as in y_score > 0.5, or for means of "
-            "numbers no task='classification'."
+            f"{y_pred[0]:g}. Pass the predicted classes, as in y_score > 0.5 (--threshold in a "
+            "shell), or leave out task='classification' for means of numbers."
         )
     if task is not None:
         return task
@@ -272,8 +272,8 @@ def find_positive_label(
     """The positive class of two; None for several classes, and where there are no classes."""
     if task == "regression" and "y_true" not in columns and pos_label is not None:
         raise argument_error(
-            "pos_label names a class, but y_pred holds numbers, the first of them "
-            f"{columns['y_pred'][0]:g}. Leave pos_label out, or pass decisions as y_pred."
+            "pos_label names a class, but predictions are numbers, the first of them "
+            f"{columns['y_pred'][0]:g}. Leave it out, or pass decisions."
         )
     if task != "classification":
         return None

@@ -80,7 +80,8 @@ def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
     audit = Audit.from_file(tmp_path / "d.csv", columns, pos_label="yes")
-    changes = audit.compare(audit_rows())
+    with pytest.warns(UserWarning, match="look like the same samples"):
+        changes = audit.compare(audit_rows())
     results = {
         "provenance": audit.report(),
         "source": audit.certify(tolerance=0.2),

@@ -42,7 +42,7 @@ def make_report(counts, seed=0, **settings):
 def published_cells(report, counts_outcomes=False):
     """Pairs of attribute and group with a rate, or with a rate that counts outcomes."""
     frame = report.frame
-    if counts_outcomes:
+    if counts_outcomes and "metric" in frame:
         frame = frame[frame["metric"] != "selection_rate"]
     return set(frame[["attribute", "group"]].itertuples(index=False, name=None))
 

@@ -95,6 +95,7 @@ def test_equal_groups_rarely_have_a_small_adjusted_p_value():
         frame = pd.DataFrame(
             {
                 "attribute": "g",
+                "stratum": "",
                 "group": [*"abcdefghij"],
                 "metric": "selection_rate",
                 "n": 60.0,

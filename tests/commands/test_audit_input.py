@@ -103,7 +103,7 @@ TEXTS = {
     "a target in words alone": (
         GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,"),
         [],
-        "'p' holds numbers or booleans, such as 0, and 'y' does not, such as 'no'",
+        "'p' has 0, 1 and 'y' has 'no', 'yes'. Pass both, as in: python -m skfair report",
     ),
     "weights that are words": (GOOD, ["--weight", "sex"], "'sex' must hold numbers"),
     "negative weights": (replace(",0.1,", ",-0.1,"), ["--weight", "score"], "Negative values"),
@@ -126,7 +126,7 @@ TEXTS = {
     "a class of scores": (
         GOOD,
         ["--target", "", "--prediction", "score", "--positive", "0.5"],
-        "--positive names a class, but y_pred holds scores",
+        "--positive names a class, but predictions are numbers, the first of them 0.1. Leave it",
     ),
     "a share in percent": (GOOD, ["--min-share", "2"], "--min-share must be a share in [0, 1)"),
     "a fact without a name": (

@@ -36,7 +36,8 @@ def run(path, *more, columns=COLUMNS):
     folded = "<details><summary><h2>What was read</h2></summary>.*?</details>"
     page = re.sub(folded, "", page, flags=re.DOTALL)
     page = re.sub(r"<p[^>]*>Fairness report · .*?</p>(?=<h1>)", "", page)
-    fact = r'<tr class=""><th scope="row">(File|SHA-256 [^<]*)</th>\n<td>.*?</td></tr>'
+    names = "File|SHA-256 [^<]*|Options of the command"
+    fact = rf'<tr class=""><th scope="row">({names})</th>\n<td>.*?</td></tr>'
     return re.sub(fact, "", page)
 
 
@@ -219,8 +220,8 @@ def test_integers_without_outcomes_need_a_kind(path, capsys):
     TABLE.assign(score=np.arange(N) % 10 + 1).to_csv(path, index=False)
     columns = ["--prediction", "score", "--sensitive", "sex"]
     said = error_of(path, capsys, columns=columns)
-    assert "the 10 different integers" in said and "--task regression for the scoring rate" in said
-    assert "Scoring rate" in run(path, "--task", "regression", columns=columns)
+    assert "the 10 different integers" in said and "--task regression in a shell" in said
+    assert "Mean prediction" in run(path, "--task", "regression", columns=columns)
     assert "Selection rate of class 7" in run(path, "--task", "classification", columns=columns)
 
 
@@ -312,7 +313,7 @@ def test_decisions_without_a_target(path):
     assert "Impact ratios by sex × race" in html and "Share of cluster" not in html
     assert "True positive rate" not in html
     scores = run(path, columns=["--prediction", "score", "--sensitive", "sex"])
-    assert "Scoring rate" in scores and "Selection rate" not in scores
+    assert "Mean prediction" in scores and "Selection rate" not in scores
     decided = run(path, "--threshold", "0.5", columns=["--prediction", "score", *columns[2:]])
     assert "Selection rate" in decided and "0.5: scores above it are positive" in decided
 

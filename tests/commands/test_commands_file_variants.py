@@ -146,13 +146,17 @@ VARIANTS = {
     "a mark among numbers": (
         write_pay(np.where(IS_OTHER, -999, PAY), ","),
         NUMBERS,
-        ("'pay' holds -999, which may mark missing values or be a number", "as -999.001"),
+        ["'pay' holds -999, which may mark missing values or be a number", "counts as a number"],
     ),
-    "a mark among scores": (write(s=np.where(IS_OTHER, 99, D / 2)), SCORES, ("'s' holds 99",)),
+    "a mark among scores": (
+        write(s=np.where(IS_OTHER, 99, D + 5.5)),
+        SCORES.replace("0.5", "6"),
+        ["'s' holds 99", "counts as a number"],
+    ),
     "a mark among ages": (
         write(age=np.where(IS_OTHER, "-99", (ROWS + 18).astype(str))),
         CLASSES.replace("sensitive sex", "sensitive age"),
-        ("'age' holds -99", "pass it by --unknown"),
+        ["'age' holds -99", "pass it by --unknown"],
     ),
     "a mark among outcomes": (
         write(d=D.astype(int), y=np.where(IS_OTHER, -9, Y)),
@@ -258,7 +262,7 @@ VARIANTS = {
         HITS,
     ),
     "minus one": (write(d=2 * D - 1, y=2 * Y - 1), CLASSES.replace(" --positive yes", ""), HITS),
-    "digits beside words": (write(d=D.astype(int)), CLASSES, ("holds numbers", "does not")),
+    "digits beside words": (write(d=D.astype(int)), CLASSES, ("'d' has 0, 1", "--positive 1")),
     "a cross or nothing": (
         write(d=np.where(D, "x", "")),
         CLASSES.replace("--target y ", "").replace("yes", "x"),
@@ -279,7 +283,9 @@ add_monitor_options(COMMANDS.add_parser("monitor"))
 
 def read(command, path):
     """Positive samples or sums of predictions by group, or samples by month."""
-    options = PARSER.parse_args(command.replace("FILE", str(path)).split())
+    arguments = command.replace("FILE", str(path)).split()
+    options = PARSER.parse_args(arguments)
+    options.arguments = arguments
     if command.startswith("monitor"):
         return read_log(options)[0].periods.dt.month.value_counts().to_dict()
     audit = read_audit(list_models(options)[0], {})
@@ -301,6 +307,10 @@ def test_a_variant_is_read_right_or_refused_with_both_readings(name, tmp_path):
         assert read(command, path) == pytest.approx(expected)
         return
     parts = "".join(f"(?=.*{re.escape(part)})" for part in expected)
+    if isinstance(expected, list):
+        with pytest.warns(UserWarning, match=f"(?s){parts}"):
+            read(command, path)
+        return
     with pytest.raises(ValueError, match=f"(?s){parts}"):
         read(command, path)
 

@@ -133,7 +133,7 @@ def test_scores_above_the_threshold_are_positive(monitor, capsys):
     assert (decision["name"], decision["positive"]) == ("s above 0.5", ["True"])
     for more, match in [
         (["--threshold", "0.5", "--positive", "1"], "Leave one of the two out"),
-        ([], "--positive must name the positive class"),
+        ([], "--threshold in a shell"),
     ]:
         with pytest.raises(SystemExit):
             monitor(table, *more, columns=scores)

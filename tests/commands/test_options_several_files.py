@@ -94,7 +94,7 @@ def test_folders_of_parquet_and_their_files(run, tmp_path):
         _, results = run("report", *files, *COLUMNS)
         assert results["frame"] == expected["frame"]
         _, results = run("report", *files, *COLUMNS, "--control", "file")
-        assert "sex | file = q2.parquet" in results["frame"]["attribute"]
+        assert "file = q2.parquet" in results["frame"]["stratum"]
 
 
 def test_a_claim_of_several_files_is_verified_by_their_folder(run, capsys):

@@ -190,4 +190,4 @@ def test_rates_on_the_page_are_those_of_the_records(monkeypatch):
     )
     page = " ".join((ROOT / "doc" / "papers.rst").read_text(encoding="utf-8").split())
     assert "{}, {} and {} on Adult".format(*of_theorem) in page
-    assert "and {}, {} and {} with those".format(*of_table) in page
+    assert "and {}, {} and {} with the steps of Table 2".format(*of_table) in page
