@@ -80,7 +80,7 @@ def test_scores_have_the_share_above_the_median_of_all():
         ("mean_prediction", "b"): pytest.approx(1.4 / 3),
     }
     assert "Impact ratios by attribute 1" in report.to_html()
-    with pytest.raises(ValueError, match="pos_label names a class, but y_pred holds numbers"):
+    with pytest.raises(ValueError, match="pos_label names a class, but predictions are numbers"):
         report_predictions(None, scores, sensitive_features=groups, pos_label=1)
 
 
