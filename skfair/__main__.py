@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from skfair._commands.parser import Parser
 
 COMMANDS = {
+    "example": ("example", "write a file of decisions, to try the other commands"),
     "report": ("audit", "audit predictions in CSV or Parquet files"),
     "subgroups": (
         "audit",

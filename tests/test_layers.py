@@ -115,6 +115,7 @@ MAY_IMPORT = {
         "audit",
         "_columns",
         "constraints",
+        "datasets",
         "_groups",
         "metrics",
         "monitoring",
