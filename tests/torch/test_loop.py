@@ -75,8 +75,8 @@ def bound(constraint, target, groups, tolerance):
     return replace(bound, one_row=True)
 
 
-def test_there_are_twelve_criteria():
-    assert len(CRITERIA) == 12
+def test_there_are_seventeen_criteria():
+    assert len(CRITERIA) == 17
 
 
 def test_the_value_is_the_gap_of_smooth_rates():
