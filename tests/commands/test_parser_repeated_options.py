@@ -6,10 +6,16 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import COMMANDS, main
-from skfair._commands import audit, monitor, plan, verify
+from skfair._commands import audit, example, monitor, plan, verify
 from skfair._commands.parser import Parser
 
-MODULES = {"audit": audit, "monitor": monitor, "plan": plan, "verify": verify}
+MODULES = {
+    "audit": audit,
+    "example": example,
+    "monitor": monitor,
+    "plan": plan,
+    "verify": verify,
+}
 
 
 def list_options():
