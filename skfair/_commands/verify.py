@@ -30,6 +30,7 @@ from skfair._commands.options import (
 )
 from skfair._commands.parser import Parser
 from skfair._utils.checks import join_names
+from skfair.audit import FairnessReport
 from skfair.audit._claims import check_states_digest, read_filed_claim
 from skfair.audit._formats import read_document
 from skfair.audit._ledger import divide_level
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Callable, Iterator
 
-    from skfair.audit._formats import PageReport
+    from skfair.audit import Alternatives, Claim
 
 
 def add_verify_options(verify: ArgumentParser) -> None:
@@ -59,7 +60,7 @@ def add_verify_options(verify: ArgumentParser) -> None:
 # What can be verified: the command that made it, and how it is made again.
 
 
-def _repeat_claim(options: Namespace, content: dict[str, Any]) -> PageReport:
+def _repeat_claim(options: Namespace, content: dict[str, Any]) -> Claim:
     """Return the claim of the filed options, which has the shares of its population itself."""
     claim = build_claim(
         _divide_confidence(options, content["attempt"]),
@@ -68,7 +69,7 @@ def _repeat_claim(options: Namespace, content: dict[str, Any]) -> PageReport:
     return replace(claim, attempt=content["attempt"])
 
 
-def _repeat_report(options: Namespace, content: dict[str, Any]) -> PageReport:
+def _repeat_report(options: Namespace, content: dict[str, Any]) -> FairnessReport:
     """Return the report of the filed options, which has the shares of its population itself."""
     population: dict[str, dict[str, float]] | None = None
     if (shares := content["shares"]) is not None:
@@ -79,7 +80,7 @@ def _repeat_report(options: Namespace, content: dict[str, Any]) -> PageReport:
     return build_report(options, population)
 
 
-def _repeat_alternatives(options: Namespace, content: dict[str, Any]) -> PageReport:
+def _repeat_alternatives(options: Namespace, content: dict[str, Any]) -> Alternatives:
     """Return the answer of the filed options at the level of its attempt."""
     options.salt_file = None  # of the ledger, which only counts attempts
     answer = build_alternatives(_divide_confidence(options, content["attempt"]))
@@ -100,7 +101,7 @@ class _Kind(NamedTuple):
     command: str
     source: str
     add_options: Callable[[ArgumentParser], None]
-    repeat: Callable[[Namespace, dict[str, Any]], PageReport]
+    repeat: Callable[[Namespace, dict[str, Any]], Claim | FairnessReport | Alternatives]
 
 
 _KINDS = {
@@ -265,8 +266,8 @@ def _run_verify(options: Namespace) -> int:
     repeated.salt_file = options.salt_file
     report = _repeat(kind, repeated, filed, options.claim)
     now = _refer_to_facts(kind, json.loads(report.to_json()))
-    if "status" in filed and kind.noun == "report":
-        now["status"] = FINDING_STATUS if report.has_finding else 0  # type: ignore[attr-defined]
+    if "status" in filed and isinstance(report, FairnessReport):
+        now["status"] = FINDING_STATUS if report.has_finding else 0
     _check_fields(kind, filed, now, options.claim)
     compared = _compare(kind, filed, now, repeated)
     sentences = _describe(kind, filed, now, compared)
@@ -280,11 +281,13 @@ def _run_verify(options: Namespace) -> int:
         "not_compared": compared.unchecked + ["salted_sha256"] * is_salt_open,
         "text": " ".join(sentences),
     }
-    output_results(options, [report.reading, *sentences], json.dumps(results))  # type: ignore[attr-defined]
+    output_results(options, [report.reading, *sentences], json.dumps(results))
     return FINDING_STATUS if compared.differences else 0
 
 
-def _repeat(kind: _Kind, options: Namespace, filed: dict[str, Any], path: Path) -> PageReport:
+def _repeat(
+    kind: _Kind, options: Namespace, filed: dict[str, Any], path: Path
+) -> Claim | FairnessReport | Alternatives:
     """Return the result of the filed options; raise where a field that they need is damaged."""
     try:
         return kind.repeat(options, filed)

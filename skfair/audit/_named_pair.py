@@ -55,6 +55,7 @@ def check_pair(
 
 
 def _is_pair(labels: Any) -> bool:
+    """Return whether labels are two labels in a tuple or list."""
     return isinstance(labels, (tuple, list)) and len(labels) == 2
 
 
